@@ -1,0 +1,251 @@
+/* ast.h - the tree that the parser builds and the checker types.
+ *
+ * The parser covers the whole grammar (docs/grammar.md); nodes hold what was written, spans included. `expand` copies a rule with
+ * its uses of transforms and functions inlined, each under its own path; `check` resolves every name to a Symbol and gives every
+ * expression a dtype and a rate. Lowering (codegen/lower.c) reads only expanded, checked rules.
+ *
+ *     m := lerp(g, m, b1)
+ *  -> Stmt WRITE {op ":=", target "m", value Expr CALL "lerp" (NAME g, NAME m, NAME b1)}
+ *  -> after expand+check: value ADD(MUL(b1, m), MUL(SUB(1, b1), g)), every NAME with its Symbol, f32.element
+ */
+#ifndef FRONTEND_AST_H
+#define FRONTEND_AST_H
+#include "diag.h"
+#include "types.h"
+
+typedef struct Expr Expr;
+typedef struct Stmt Stmt;
+typedef struct Symbol Symbol;
+typedef struct Item Item;
+
+typedef struct Name {
+    const char *text; /* interned per compilation: equal names are equal pointers */
+    Span span;
+} Name;
+
+/* ---- expressions ------------------------------------------------------------------------------------------------------------- */
+
+typedef enum ExprKind {
+    EX_NUMBER, /* num */
+    EX_STRING, /* text */
+    EX_NAME,   /* name; after check: sym */
+    EX_OP,     /* op of ops.def with args[0..nargs): operators and functions of the table */
+    EX_CALL,   /* name(args), argument names where given: fn, schedule; none left after expand */
+    EX_REDUCE, /* name[scope](args): sum mean max min norm rms dot any all count */
+    EX_INDEX,  /* name[args[0]] */
+    EX_LIST,   /* [a, b, c] */
+    EX_MATCH,  /* args[0] ~ text, args[0] !~ text (negated) */
+    EX_MATMUL, /* args[0] @ args[1] */
+    EX_OLD,    /* old(name) */
+    EX_COND,   /* args[0] ? args[1] : args[2]; kept apart from OP_SELECT for messages; typed alike */
+    EX_LET,    /* made by expand: value args[0], after naming args[1..] (bodies of functions that are longer) */
+    EX_BAD,    /* an error was reported here: silent from now on */
+} ExprKind;
+
+/* Scopes of reductions as written. */
+typedef enum ScopeKind { SCOPE_TENSOR, SCOPE_ROW, SCOPE_COL, SCOPE_MATRIX, SCOPE_BLOCK, SCOPE_GROUP, SCOPE_ALL } ScopeKind;
+typedef enum ReduceKind { RK_SUM, RK_MEAN, RK_MAX, RK_MIN, RK_NORM, RK_RMS, RK_DOT, RK_ANY, RK_ALL, RK_COUNT } ReduceKind;
+
+struct Expr {
+    ExprKind kind;
+    Span span;
+    /* typed by check */
+    DType dtype; /* DT_F64 at scalar rates, DT_F32 at element-like rates, DT_BOOL */
+    Rate rate;
+    bool is_const; /* numbers, const hypers and what is made of them; cval holds the value */
+    double cval;
+    /* as written */
+    double num;       /* EX_NUMBER */
+    const char *text; /* EX_STRING, EX_MATCH pattern */
+    bool negated;     /* EX_MATCH */
+    Name name;
+    Op op;             /* EX_OP */
+    ReduceKind reduce; /* EX_REDUCE, set by the parser from the name */
+    ScopeKind scope;   /* EX_REDUCE */
+    Expr *scope_size;  /* [block k] */
+    Expr **args;
+    Name *arg_names; /* EX_CALL: text NULL where positional; NULL if all are */
+    int nargs;
+    Symbol *sym; /* EX_NAME, EX_OLD, EX_INDEX after check */
+};
+
+/* ---- statements -------------------------------------------------------------------------------------------------------------- */
+
+typedef struct Block {
+    Stmt **stmts;
+    size_t n, cap;
+    Span span;
+} Block;
+
+typedef struct Range {
+    bool given, lo_open, hi_open; /* [lo, hi): hi_open */
+    Expr *lo, *hi;
+    Span span;
+} Range;
+
+typedef struct RateAst { /* `: row`, `: global f32`, `: block 256` */
+    bool given;
+    Name rate;
+    Expr *block_size;
+    Name format; /* text NULL: none */
+    Span span;
+} RateAst;
+
+/* One declared hyper, state, or parameter of a rule, transform or fn. */
+typedef struct Decl {
+    Name name;
+    bool is_const;
+    Expr *array; /* name[array], NULL: scalar */
+    RateAst rate;
+    Expr *init; /* default or initial value; NULL: none */
+    Range range;
+    Symbol *sym;
+} Decl;
+
+typedef struct App { /* name(args) as in `use` and recipes */
+    Name name;
+    Expr **args;
+    Name *arg_names;
+    int nargs;
+    Span span;
+} App;
+
+typedef enum StmtKind {
+    ST_HYPER,     /* decls; is_const on each */
+    ST_STATE,     /* decls */
+    ST_INPUT,     /* names */
+    ST_EXPORT,    /* names with aliases */
+    ST_USE,       /* app, label */
+    ST_SKIP,      /**/
+    ST_FAIL,      /* text */
+    ST_DIRECTION, /* direction name = value */
+    ST_LET,       /* name = value */
+    ST_WRITE,     /* target [index] wop value */
+    ST_INIT,      /* body */
+    ST_ON,        /* on name(names) body */
+    ST_WHEN,      /* cond, body, else_body (a block; `else when` is a block of one ST_WHEN) */
+    ST_REPEAT,    /* repeat cond body, or repeat name in cond..hi body */
+    ST_SHAPE,     /* dims, cond, body, else_body */
+    ST_SCOPE,     /* made by expand: an inlined transform or rule; body, path; its names are its own */
+} StmtKind;
+
+typedef enum WriteOp { W_SET, W_ADD, W_SUB, W_MUL, W_DIV } WriteOp;
+
+struct Stmt {
+    StmtKind kind;
+    Span span;
+    Name name; /* LET, DIRECTION, WRITE target, ON, REPEAT variable, USE label */
+    Decl *decls;
+    size_t ndecls;
+    Name *names; /* INPUT, EXPORT, ON parameters, SHAPE dims (".." for dots) */
+    Name *aliases;
+    size_t nnames;
+    App *app;
+    const char *text;
+    WriteOp wop;
+    Expr *index; /* target[index] */
+    Expr *value, *cond, *hi;
+    Block *body, *else_body;
+    const char *path; /* SCOPE: "clip_global_norm", "lookahead.adamw": its part of the use path */
+    Item *from;       /* SCOPE: the transform or rule it came from */
+    Symbol *sym;      /* LET, DIRECTION, WRITE after check */
+};
+
+/* ---- items ------------------------------------------------------------------------------------------------------------------- */
+
+typedef enum ItemKind { IT_IMPORT, IT_OPTIMIZER, IT_TRANSFORM, IT_SCALER, IT_ACCUMULATOR, IT_SCHEDULE, IT_FN, IT_RECIPE } ItemKind;
+typedef enum Stage { STAGE_NONE, STAGE_GRADIENT, STAGE_DIRECTION, STAGE_APPLY } Stage;
+
+typedef struct RecipeStmt RecipeStmt; /* recipes: parsed and kept (recipe.h), no meaning yet */
+
+struct Item {
+    ItemKind kind;
+    Span span;
+    Name name;
+    const char *text; /* IMPORT: path */
+    Decl *params;     /* parameters, in order */
+    size_t nparams;
+    Stage stage; /* TRANSFORM */
+    Block *body; /* OPTIMIZER, TRANSFORM, SCALER, ACCUMULATOR; FN and SCHEDULE: lets in it, result in `value` */
+    Expr *value; /* FN, SCHEDULE */
+    RecipeStmt *recipe;
+    const char *doc; /* the comment lines directly above, without '#'; "" if none */
+};
+
+typedef struct Ast {
+    Item **items;
+    size_t n, cap;
+} Ast;
+
+/* ---- symbols (made by check) --------------------------------------------------------------------------------------------------- */
+
+typedef enum SymKind {
+    SYM_HYPER,     /* decl; path "lamb.clip_global_norm.limit" */
+    SYM_STATE,     /* decl; path */
+    SYM_LET,       /* a name bound once; value */
+    SYM_DIRECTION, /* bound by `direction`, may be written by direction transforms */
+    SYM_GIVEN,     /* g p t s micro rows cols numel ndim name pi inf: `given` */
+    SYM_EXPORT
+} SymKind;
+typedef enum Given {
+    GIVEN_G, GIVEN_P, GIVEN_T, GIVEN_S, GIVEN_MICRO, GIVEN_ROWS, GIVEN_COLS, GIVEN_NUMEL, GIVEN_NDIM, GIVEN_NAME, GIVEN_PI, GIVEN_INF
+} Given;
+
+struct Symbol {
+    SymKind kind;
+    Given given;
+    const char *name;
+    const char *path; /* HYPER, STATE: rule.use_path.name; EXPORT: the exported name */
+    Span span;        /* where declared */
+    DType dtype;      /* of its value when read: f64 for scalar rates, f32 for elements; STATE of `: global f32` is f64 read, stored f32 */
+    DType storage;    /* STATE: DT_F32 where declared f32 at a scalar rate; else as dtype */
+    Rate rate;
+    bool is_const;
+    double cval;
+    Decl *decl;
+    int index; /* HYPER, STATE: position in the rule's lists; LET: unique number within the rule */
+    /* for the checker's warnings */
+    bool read, written;
+};
+
+/* A rule ready for lowering: one block, all uses and calls inlined, every name resolved. */
+typedef struct Rule {
+    const char *name;
+    Item *item;
+    Block *body;
+    Symbol **hypers; /* all of the rule and of what it uses, in order; const ones folded away are absent */
+    size_t nhypers;
+    Symbol **states;
+    size_t nstates;
+    Symbol **exports;
+    size_t nexports;
+} Rule;
+
+/* ---- the frontend's entry points ------------------------------------------------------------------------------------------------ */
+
+/* Program options that the frontend needs. */
+typedef struct FrontendOptions {
+    const char *const *defines; /* "name=value": sets a const hyper, or makes a hyper const */
+    size_t ndefines;
+    const char *const *include_dirs;
+    size_t ninclude_dirs;
+    const char *rule; /* which optimizer of the file; NULL: the only one, or the last */
+    bool compute_f64; /* types element-like values f64 (the oracle's lowering) */
+} FrontendOptions;
+
+/* Whether a token stream, for --emit=tokens; renders into out. */
+bool frontend_tokens(Arena *a, DiagSink *d, int file, StrBuf *out);
+/* Parses file `file` of the source set into `ast` (all its imports too: user folder, include_dirs, then stdlib). */
+bool frontend_parse(Arena *a, DiagSink *d, int file, const FrontendOptions *o, Ast *ast);
+/* Expands and checks one rule. NULL: errors were reported. Warnings may have been reported in any case. */
+Rule *frontend_check(Arena *a, DiagSink *d, const Ast *ast, const FrontendOptions *o);
+/* Renders an AST, typed parts where present (--emit=ast). */
+void ast_print(const Ast *ast, StrBuf *out);
+void rule_print(const Rule *rule, StrBuf *out);
+/* Reads a whole file with the limits and messages of the frontend (missing, directory, empty, binary, over 16 MiB). -1: reported in d. */
+int source_read(DiagSink *d, const char *path);
+/* A stdlib file's text by name ("adamw" or "adamw.opt"), NULL if none; all names in order. */
+const char *stdlib_text(const char *name, size_t *len);
+const char *stdlib_name(size_t i);
+size_t stdlib_count(void);
+#endif

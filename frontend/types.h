@@ -1,0 +1,77 @@
+/* types.h - what a value is: its dtype, and its rate (along which axes it varies). Shared by the typed AST and the IR.
+ *
+ * A rate is a set of axes, joined by union: hyper lr is {group}; t is {group, tensor}; p is {group, tensor, matrix, row, col}.
+ */
+#ifndef FRONTEND_TYPES_H
+#define FRONTEND_TYPES_H
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+typedef enum DType { DT_BOOL, DT_F32, DT_F64, DT_F16, DT_BF16, DT_COUNT } DType; /* f16 and bf16: storage only */
+typedef uint16_t Rate;
+enum {
+    AXIS_GROUP = 1,
+    AXIS_TENSOR = 2,
+    AXIS_MATRIX = 4,
+    AXIS_ROW = 8,
+    AXIS_COL = 16,
+    AXIS_BLOCK = 32,
+    RATE_GLOBAL = 0,
+    RATE_GROUP = AXIS_GROUP,
+    RATE_TENSOR = RATE_GROUP | AXIS_TENSOR,
+    RATE_MATRIX = RATE_TENSOR | AXIS_MATRIX,
+    RATE_ROW = RATE_MATRIX | AXIS_ROW,
+    RATE_COL = RATE_MATRIX | AXIS_COL,
+    RATE_BLOCK = RATE_TENSOR | AXIS_BLOCK,
+    RATE_ELEMENT = RATE_MATRIX | AXIS_ROW | AXIS_COL,
+};
+static inline Rate rate_join(Rate a, Rate b)
+{
+    return (Rate)(a | b);
+}
+/* Whether values of this rate are computed in f32 over elements (rows, columns, blocks), and not in f64 as scalars. */
+static inline bool rate_is_elementwise(Rate r)
+{
+    return (r & (AXIS_ROW | AXIS_COL | AXIS_BLOCK)) != 0;
+}
+/* Whether a value of rate `a` is constant along every axis that `b` lacks: a may be stored where b is expected. */
+static inline bool rate_within(Rate a, Rate b)
+{
+    return (a & ~b) == 0;
+}
+const char *rate_name(Rate r); /* "element", "tensor", "row", … ; joins without a name: "{row,block}" */
+bool rate_parse(const char *s, Rate *out);
+const char *dtype_name(DType d); /* "f32", "bf16", "bool", … */
+bool dtype_parse(const char *s, DType *out);
+int dtype_size(DType d); /* bytes in memory: f32 4, f64 8, f16 and bf16 2, bool 1 */
+
+/* The op table as enum and rows (ops.def). */
+typedef enum OpType { NUM, CMP, LOGIC, SELECT } OpType;
+typedef enum Op {
+#define OP(ENUM, name, spelling, arity, types, expr) OP_##ENUM,
+#include "ops.def"
+    OP_COUNT_
+} Op;
+typedef enum ReduceOp {
+#define REDUCE(ENUM, name, arity, types, identity, combine, merge) RED_##ENUM,
+#include "ops.def"
+    RED_COUNT_
+} ReduceOp;
+typedef struct OpInfo {
+    const char *name, *spelling;
+    uint8_t arity, types;
+    const char *expr; /* its meaning in C, in a, b, c and FN(x) */
+} OpInfo;
+typedef struct ReduceInfo {
+    const char *name;
+    uint8_t arity, types;
+    double identity;
+    const char *identity_text, *combine, *merge;
+} ReduceInfo;
+extern const OpInfo op_info[OP_COUNT_];
+extern const ReduceInfo reduce_info[RED_COUNT_];
+int op_by_name(const char *name, size_t len);         /* -1: none */
+int op_by_spelling(const char *spelling, size_t len); /* -1: none; functions and operators */
+int reduce_by_name(const char *name, size_t len);
+#endif
