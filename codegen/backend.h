@@ -1,0 +1,60 @@
+/* backend.h - what turns a plan into something that runs, or into text. One row per backend in backend.def.
+ *
+ *     interp   no build: exec.h            c      tile C through libtcc, in memory
+ *     cc       standalone C through $CC    cuda   CUDA C++ through NVRTC to PTX or cubin
+ */
+#ifndef CODEGEN_BACKEND_H
+#define CODEGEN_BACKEND_H
+#include "abi.h"
+#include "plan.h"
+
+typedef struct BackendOptions {
+    const char *isa;  /* c: "sse2", "avx2", "avx512"; NULL: the best that runs here */
+    const char *cc;   /* cc: command and flags; NULL: $CC or "cc", -O3 -march=native -fno-math-errno */
+    const char *arch; /* cuda: "compute_75", "sm_90" */
+} BackendOptions;
+
+/* A built plan: the kernels of each variant and the scalar programs. Immutable; kernels may run on any number of threads. */
+typedef struct BuiltVariant {
+    DsKernelFn *kernels; /* one per Variant.kernels */
+    size_t scratch_bytes;
+    void *image; /* the backend's */
+} BuiltVariant;
+typedef struct BuiltScalars {
+    DsScalarFn *programs; /* one per Plan.programs */
+    DsScalarFn *commit;   /* one per Plan.commit */
+    void *image;
+} BuiltScalars;
+
+typedef struct Backend {
+    const char *name, *what;
+    /* Whether it is usable here; if not, `why` says what is missing, in one sentence. */
+    bool (*probe)(const BackendOptions *o, StrBuf *why);
+    /* The text it compiles: pure, runs anywhere. Everything of the plan and the variant in one translation unit. */
+    bool (*emit)(const Plan *p, const Variant *v, const BackendOptions *o, StrBuf *out);
+    /* Builds kernels of a variant, and scalar programs, in memory. False: text in why. NULL for backends that only emit here. */
+    bool (*build_variant)(const Plan *p, const Variant *v, const BackendOptions *o, BuiltVariant *out, StrBuf *why);
+    bool (*build_scalars)(const Plan *p, const BackendOptions *o, BuiltScalars *out, StrBuf *why);
+    void (*free_image)(void *image);
+} Backend;
+
+extern const Backend *const backends[];
+extern const size_t backend_count;
+const Backend *backend_find(const char *name);
+
+/* ---- outputs of dsoptc -------------------------------------------------------------------------------------------------------------- */
+
+/* Standalone C (and its header) of a plan: kernel ABI plus the plain `NAME_step(n, p, g, states…, const NAME_hyper *, t)`. */
+bool emit_standalone_c(const Plan *p, const Variant *v, StrBuf *c_text, const char *header_name);
+bool emit_standalone_h(const Plan *p, const Variant *v, StrBuf *h_text);
+/* CUDA C++ text and the header that describes its tables to a driver-API program. */
+bool emit_cuda(const Plan *p, const Variant *v, StrBuf *cu_text);
+bool emit_cuda_h(const Plan *p, const Variant *v, StrBuf *h_text);
+/* The C that libtcc compiles (--emit=tile). */
+bool emit_tile_c(const Plan *p, const Variant *v, StrBuf *text);
+
+/* Scalar programs as C text, shared by the C emitters (and, with other qualifiers, by CUDA). */
+void emit_scalar_expr(StrBuf *out, const Plan *p, uint32_t body, IrRef ref, const char *const *block_names);
+/* One map op as C text: the row's expression with operands and function names put in. */
+void emit_op_text(StrBuf *out, Op op, bool f64, const char *a, const char *b, const char *c);
+#endif

@@ -1,0 +1,14 @@
+/* codegen.h - what the code generator offers to the rest: the one header of this folder that others include.
+ *
+ *     ir.h    modules, builder, passes    plan.h    phases, scalars, kernels    abi.h  what a built step is
+ *     exec.h  the interpreter             backend.h emitters and builders       reduce.h  the fixed tree
+ */
+#ifndef CODEGEN_CODEGEN_H
+#define CODEGEN_CODEGEN_H
+#include "abi.h"
+#include "backend.h"
+#include "exec.h"
+#include "ir.h"
+#include "plan.h"
+#include "reduce.h"
+#endif
