@@ -23,6 +23,10 @@ target_link_options(dsopt_shared PRIVATE -Wl,-z,text -Wl,-z,relro -Wl,-z,now
                     "-Wl,--version-script=${PROJECT_SOURCE_DIR}/cmake/dsopt.map")
 target_link_libraries(dsopt_shared PRIVATE ${system_libraries})
 
+# Two makes of one file at once would meet in the middle: a target makes it first.
+add_dependencies(dsopt_internal dsopt_libtcc_local)
+add_dependencies(dsopt_shared dsopt_libtcc_local)
+
 add_library(dsopt INTERFACE)
 target_include_directories(dsopt INTERFACE "${PROJECT_SOURCE_DIR}/runtime")
 if(DSOPT_SANITIZE)
