@@ -1,0 +1,422 @@
+/*
+ * ds_math.h: elementary functions with the same bits on every compiler and device.
+ *
+ * What: exp, log, tanh, pow, rsqrt, floor and remainder in f32 and f64, and exact conversions
+ * between f32 and the 16-bit storage types. Every function is one fixed sequence of f64 + - * /
+ * sqrt, integer operations and selects; no fma, no tables, no libm, no branches (but ds_powc's
+ * loop), so compilers turn loops over them into vector code.
+ *
+ * Requires: IEEE binary32 and binary64, round to nearest, no flush to zero (conversions do not
+ * mind), no excess precision, and no contraction or reassociation by the compiler:
+ *   gcc, clang  -ffp-contract=off and none of -ffast-math; -fno-math-errno -fno-trapping-math
+ *               for vector code
+ *   CUDA        --fmad=false --prec-div=true --prec-sqrt=true --ftz=false
+ *   libtcc      as it is; the host gives it the symbols sqrt and sqrtf
+ * It is C99 and C++, includes nothing, keeps no state, sets no errno; flags are unspecified.
+ *
+ * Ensures: f32 functions of one argument are correctly rounded on all 2^32 inputs; ds_powf is
+ * within 0.5001 ulp, correctly rounded (ties included) for the exponents 2, 3, -1, 1/2, 1/4; f64
+ * forms are within 4 ulp over the whole range (subnormal results: 4 units of the last place).
+ * C99 Annex F decides special cases. A NaN is a NaN, its sign and payload are not specified;
+ * conversions write one canonical NaN. tests/math holds the proof and the golden hashes.
+ *
+ * The text is cut at the lines "section NAME needs A B" by emitters that embed only what they use.
+ *
+ *   for (i = 0; i < n; i++) y[i] = ds_expf(x[i]);         e^x, correctly rounded
+ *   m = ds_f32_from_bf16(h); h = ds_bf16_from_f32(m);     exact; nearest even
+ *   c = 1 - ds_powc(beta2, t);                            by squaring, as t is integral
+ */
+#ifndef DS_MATH_H
+#define DS_MATH_H
+
+#ifdef __FAST_MATH__
+#error "ds_math.h needs IEEE arithmetic: compile without -ffast-math"
+#endif
+#if defined(__FLT_EVAL_METHOD__) && __FLT_EVAL_METHOD__ != 0
+#error "ds_math.h needs arithmetic without excess precision: compile with -msse2 -mfpmath=sse"
+#endif
+
+//@ section base needs
+#ifndef DS_BASE
+#define DS_BASE
+#ifdef __clang__
+#pragma STDC FP_CONTRACT OFF
+#endif
+typedef unsigned short ds_u16;
+typedef unsigned int ds_u32;
+typedef unsigned long long ds_u64;
+#ifdef __CUDACC__
+#define DS_FN static __device__ __forceinline__
+#define DS_SQRT(x) __dsqrt_rn(x)
+#define DS_SQRTF(x) __fsqrt_rn(x)
+DS_FN ds_u64 ds_bits(double x) { return (ds_u64)__double_as_longlong(x); }
+DS_FN double ds_from(ds_u64 u) { return __longlong_as_double((long long)u); }
+DS_FN ds_u32 ds_bitsf(float x) { return __float_as_uint(x); }
+DS_FN float ds_fromf(ds_u32 u) { return __uint_as_float(u); }
+#else
+#define DS_FN static inline
+#ifdef __TINYC__
+double sqrt(double);
+float sqrtf(float);
+#define DS_SQRT(x) sqrt(x)
+#define DS_SQRTF(x) sqrtf(x)
+#else
+#define DS_SQRT(x) __builtin_sqrt(x)
+#define DS_SQRTF(x) __builtin_sqrtf(x)
+#endif
+/* clang-format off */
+DS_FN ds_u64 ds_bits(double x) { union { double d; ds_u64 u; } v; v.d = x; return v.u; }
+DS_FN double ds_from(ds_u64 u) { union { double d; ds_u64 u; } v; v.u = u; return v.d; }
+DS_FN ds_u32 ds_bitsf(float x) { union { float f; ds_u32 u; } v; v.f = x; return v.u; }
+DS_FN float ds_fromf(ds_u32 u) { union { float f; ds_u32 u; } v; v.u = u; return v.f; }
+/* clang-format on */
+#endif
+#define DS_SIGN 0x8000000000000000ull
+#define DS_INF ds_from(0x7ff0000000000000ull)
+#define DS_NAN ds_from(0x7ff8000000000000ull)
+#define DS_INFF ds_fromf(0x7f800000u)
+#define DS_NANF ds_fromf(0x7fc00000u)
+#define DS_HEAD26 0xfffffffff8000000ull /* keeps 26 significant bits of a double */
+#endif
+
+//@ section kexp needs base
+/* e^r - 1 for |r| <= 0.3466. Sollya: fpminimax(exp(x), [|2,...,11|], [|D...|],
+   [-0.3466,0.3466], relative, floating, 1+x); error 2^-57.8 of e^r, 2^-54.1 of e^r - 1. */
+DS_FN double ds_k_expm1(double r)
+{
+    double r2 = r * r, r4 = r2 * r2;
+    double a = 0x1.000000000000ap-1 + r * 0x1.55555555554fep-3;
+    double b = 0x1.55555555506bcp-5 + r * 0x1.1111111126b36p-7;
+    double c = 0x1.6c16c18477082p-10 + r * 0x1.a01a012fee98bp-13;
+    double d = 0x1.a019995efb56cp-16 + r * 0x1.71df18ef7a9d3p-19;
+    double e = 0x1.28adfccab85d4p-22 + r * 0x1.ad92e88f87de4p-26;
+    return r + r2 * ((a + r2 * b) + r4 * ((c + r2 * d) + r4 * e));
+}
+/* The integer n next to x / ln 2, kept in the low bits of the double 1.5 * 2^52 + n. */
+DS_FN double ds_k_near(double x)
+{
+    return x * 0x1.71547652b82fep0 + 0x1.8p52;
+}
+/* 2^n for -1022 <= n <= 1023, from ds_k_near's value. */
+DS_FN double ds_k_two(double near)
+{
+    return ds_from((ds_bits(near) << 52) + 0x3ff0000000000000ull);
+}
+/* x + lo - n ln 2; x - n * head is exact for |n| < 2^11. */
+DS_FN double ds_k_less(double x, double lo, double n)
+{
+    return (x - n * 0x1.62e42fefa38p-1) + (lo - n * 0x1.ef35793c7673p-45);
+}
+
+//@ section klog needs base
+/* log of x's fraction is 2 atanh(q), q = (m - 1) / (m + 1), m in [sqrt(1/2), sqrt 2); this is R
+   in 2 atanh(q) = 2q + q w (2/3 + w R), w = q^2 <= 0.029438. Sollya: fpminimax of
+   (2 atanh(sqrt x) / sqrt x - 2 - x 2/3) / x^2, degree 6, [|D...|], [1b-60,0.029438], absolute,
+   floating; error 2^-62.8 of the logarithm. */
+DS_FN double ds_k_atanh(double w)
+{
+    double w2 = w * w;
+    double a = 0x1.999999999999fp-2 + w * 0x1.249249248e2ep-2;
+    double b = 0x1.c71c71d84p-3 + w * 0x1.745d09c52b0d1p-3;
+    double c = 0x1.3b18c30e0dfa7p-3 + w * 0x1.10178f0dc5a58p-3;
+    return a + w2 * (b + w2 * (c + w2 * 0x1.0884ab9117ca1p-3));
+}
+/* x = 2^e m for a positive normal x; from ds_k_top(x), its bits less those of about sqrt(1/2). */
+DS_FN ds_u64 ds_k_top(double x)
+{
+    return ds_bits(x) + 0x00095f6200000000ull;
+}
+DS_FN double ds_k_exponent(ds_u64 top)
+{
+    return ds_from((top >> 52) | 0x4330000000000000ull) - 0x1.00000000003ffp52;
+}
+DS_FN double ds_k_fraction(ds_u64 top)
+{
+    return ds_from((top & 0x000fffffffffffffull) + 0x3fe6a09e00000000ull);
+}
+
+//@ section klogf needs klog
+/* log x = result + *lo within 2^-59 of it, for x a positive finite f32: the 24 bits of m leave
+   room for an exact remainder of the division. */
+DS_FN double ds_k_logf(double x, double *lo)
+{
+    ds_u64 top = ds_k_top(x);
+    double e = ds_k_exponent(top), m = ds_k_fraction(top);
+    double f = m - 1.0, g = m + 1.0, rc = 1.0 / g, q = f * rc;
+    double s = ds_from(ds_bits(q) & 0xfffffffffe000000ull), t = (f - s * g) * rc;
+    double w = q * q, p = w * (0x1.5555555555555p-1 + w * ds_k_atanh(w));
+    double a = e * 0x1.62e42feep-1, b = s + s, h = a + b;
+    *lo = (b - (h - a)) + ((t + t) + (q * p + e * 0x1.a39ef35793c76p-33));
+    return h;
+}
+
+//@ section expf needs kexp
+DS_FN float ds_expf(float v)
+{
+    float c = v > 90.0f ? 90.0f : v;
+    double x = c < -105.0f ? -105.0f : c;
+    double k = ds_k_near(x), sc = ds_k_two(k);
+    return (float)(sc + sc * ds_k_expm1(ds_k_less(x, 0.0, k - 0x1.8p52)));
+}
+
+//@ section logf needs klogf
+DS_FN float ds_logf(float v)
+{
+    double lo, h = ds_k_logf((double)v, &lo), r = h + lo, d = lo - (r - h);
+    /* Round to odd, so that rounding to f32 does not see a false tie. */
+    ds_u64 u = ds_bits(r);
+    float y = (float)ds_from((u - ((u ^ ds_bits(d)) >> 63)) | 1);
+    y = v > 0.0f ? y : v == 0.0f ? -DS_INFF : DS_NANF;
+    return v == DS_INFF ? v : y;
+}
+
+//@ section tanhf needs kexp
+DS_FN float ds_tanhf(float v)
+{
+    ds_u32 sign = ds_bitsf(v) & 0x80000000u;
+    float a = ds_fromf(ds_bitsf(v) & 0x7fffffffu), c = a > 10.0f ? 10.0f : a;
+    double x = (double)c + (double)c, k = ds_k_near(x), sc = ds_k_two(k);
+    double e = (sc - 1.0) + sc * ds_k_expm1(ds_k_less(x, 0.0, k - 0x1.8p52)); /* e^2x - 1 */
+    return ds_fromf(ds_bitsf((float)(e / (e + 2.0))) | sign);
+}
+
+//@ section powf needs kexp klogf
+DS_FN float ds_powf(float vx, float vy)
+{
+    double x = vx, ax = ds_from(ds_bits(x) & ~DS_SIGN), y = vy, ay, k, i, sc, r, rs;
+    double lo, h = ds_k_logf(ax, &lo), lh, ll, zh, zl;
+    /* y log x as an exact product of 24 by 28 bits and the rest. */
+    lh = ds_from(ds_bits(h) & 0xfffffffffe000000ull);
+    ll = (h - lh) + lo;
+    lh = ax == 0.0 ? -DS_INF : lh;
+    lh = ax < DS_INF ? lh : ax;
+    y = y > 0x1p100 ? 0x1p100 : y;
+    y = y < -0x1p100 ? -0x1p100 : y;
+    zh = y * lh;
+    zl = y * ll;
+    zh = zh > 100.0 ? 100.0 : zh;
+    zh = zh < -120.0 ? -120.0 : zh;
+    zl = zl > 1.0 ? 1.0 : zl;
+    zl = zl < -1.0 ? -1.0 : zl;
+    k = ds_k_near(zh);
+    sc = ds_k_two(k);
+    r = sc + sc * ds_k_expm1(ds_k_less(zh, zl, k - 0x1.8p52));
+    /* To 51 bits: true ties (x^2, x^3) are met exactly; the error is below 2 ulp of f64. */
+    r = ds_from((ds_bits(r) + 2) & ~3ull);
+    /* i: |y| when integral; its parity is the last bit of i + 2^52. */
+    ay = ds_from(ds_bits(y) & ~DS_SIGN);
+    ay = ay > 0x1p30 ? 0x1p30 : ay;
+    k = ay + 0x1p52;
+    i = k - 0x1p52;
+    rs = ds_from(ds_bits(r) | ((ds_bits(k) << 63) & ds_bits(x)));
+    r = x < 0.0 ? (x == -DS_INF ? r : DS_NAN) : r;
+    r = i == ay ? rs : r;
+    r = y == 0.0 ? 1.0 : r;
+    return (float)(x == 1.0 ? 1.0 : r);
+}
+
+//@ section powfc needs base
+/* ds_powf(x, y) for the constants y = 2, 3, -1, 1/2, 1/4: the same bits, cheaper. */
+DS_FN float ds_powf_2(float x)
+{
+    return x * x;
+}
+DS_FN float ds_powf_3(float x)
+{
+    return (float)((double)x * (double)x * (double)x);
+}
+DS_FN float ds_powf_m1(float x)
+{
+    return 1.0f / x;
+}
+DS_FN float ds_powf_half(float x)
+{
+    float r = DS_SQRTF(x) + 0.0f; /* -0 gives +0 */
+    return x == -DS_INFF ? DS_INFF : r;
+}
+DS_FN float ds_powf_quarter(float x)
+{
+    float r = (float)(DS_SQRT(DS_SQRT((double)x)) + 0.0);
+    return x == -DS_INFF ? DS_INFF : r;
+}
+
+//@ section rsqrtf needs base
+DS_FN float ds_rsqrtf(float x)
+{
+    return (float)(1.0 / DS_SQRT((double)x));
+}
+
+//@ section floorf needs base
+DS_FN float ds_floorf(float x)
+{
+    ds_u32 u = ds_bitsf(x), sign = u & 0x80000000u;
+    float a = ds_fromf(u & 0x7fffffffu), b = (a + 0x1p23f) - 0x1p23f;
+    float r = ds_fromf(ds_bitsf(b) | sign), d = r - 1.0f;
+    r = r > x ? d : r;
+    return a < 0x1p23f ? ds_fromf(ds_bitsf(r) | sign) : x;
+}
+
+//@ section modf2 needs floorf
+/* The language's a % b: a - b floor(a / b), each operation rounded. */
+DS_FN float ds_modf2(float a, float b)
+{
+    float q = ds_floorf(a / b), p = b * q;
+    return a - p;
+}
+
+//@ section conv needs base
+DS_FN ds_u16 ds_bf16_from_f32(float x)
+{
+    ds_u32 u = ds_bitsf(x), r = (u + (0x7fffu + ((u >> 16) & 1u))) >> 16;
+    return (ds_u16)((u & 0x7fffffffu) > 0x7f800000u ? 0x7fc0u : r);
+}
+DS_FN float ds_f32_from_bf16(ds_u16 h)
+{
+    ds_u32 u = (ds_u32)h << 16;
+    return ds_fromf((u & 0x7fffffffu) > 0x7f800000u ? 0x7fc00000u : u);
+}
+DS_FN ds_u16 ds_f16_from_f32(float x)
+{
+    ds_u32 u = ds_bitsf(x), a = u & 0x7fffffffu, sign = (u >> 16) & 0x8000u;
+    ds_u32 r = (a + (0xc8000fffu + ((a >> 13) & 1u))) >> 13;
+    /* f16 subnormals: multiples of 2^-24, the last place of 0.5. */
+    ds_u32 s = ds_bitsf(ds_fromf(a) + 0.5f) - 0x3f000000u;
+    r = a < 0x38800000u ? s : r;
+    r = a >= 0x477ff000u ? 0x7c00u : r;
+    r |= sign;
+    return (ds_u16)(a > 0x7f800000u ? 0x7e00u : r);
+}
+DS_FN float ds_f32_from_f16(ds_u16 h)
+{
+    ds_u32 a = ((ds_u32)h & 0x7fffu) << 13, sign = ((ds_u32)h & 0x8000u) << 16;
+    ds_u32 s = ds_bitsf(ds_fromf(a + 0x38800000u) - 0x1p-14f);
+    ds_u32 r = a + 0x38000000u;
+    r = a < 0x00800000u ? s : r;
+    r = a >= 0x0f800000u ? 0x7f800000u : r;
+    r |= sign;
+    return ds_fromf(a > 0x0f800000u ? 0x7fc00000u : r);
+}
+
+//@ section kscale needs kexp
+/* v 2^n for |n| <= 2044, in two steps so that only the last one can be inexact. */
+DS_FN double ds_k_scale(double v, double n)
+{
+    double a = n * 0.5 + 0x1.8p52, b = (n - (a - 0x1.8p52)) + 0x1.8p52;
+    return v * ds_k_two(a) * ds_k_two(b);
+}
+
+//@ section exp needs kscale
+DS_FN double ds_exp(double v)
+{
+    double c = v > 720.0 ? 720.0 : v, x = c < -760.0 ? -760.0 : c;
+    double n = ds_k_near(x) - 0x1.8p52;
+    return ds_k_scale(1.0 + ds_k_expm1(ds_k_less(x, 0.0, n)), n);
+}
+
+//@ section log needs klog
+DS_FN double ds_log(double v)
+{
+    double small = v < 0x1p-1022 ? 1.0 : 0.0, x = v < 0x1p-1022 ? v * 0x1p54 : v;
+    ds_u64 top = ds_k_top(x);
+    double e = ds_k_exponent(top) - small * 54.0, m = ds_k_fraction(top);
+    double q = (m - 1.0) / (m + 1.0), w = q * q;
+    double p = w * (0x1.5555555555555p-1 + w * ds_k_atanh(w));
+    double r = e * 0x1.62e42fefa38p-1 + ((q + q) + (q * p + e * 0x1.ef35793c7673p-45));
+    r = v > 0.0 ? r : v == 0.0 ? -DS_INF : DS_NAN;
+    return v == DS_INF ? v : r;
+}
+
+//@ section tanh needs kexp
+DS_FN double ds_tanh(double v)
+{
+    ds_u64 sign = ds_bits(v) & DS_SIGN;
+    double a = ds_from(ds_bits(v) & ~DS_SIGN), c = a > 22.0 ? 22.0 : a;
+    double x = c + c, k = ds_k_near(x), sc = ds_k_two(k);
+    double e = (sc - 1.0) + sc * ds_k_expm1(ds_k_less(x, 0.0, k - 0x1.8p52));
+    return ds_from(ds_bits(e / (e + 2.0)) | sign);
+}
+
+//@ section pow needs kscale klog
+DS_FN double ds_pow(double vx, double vy)
+{
+    double ax = ds_from(ds_bits(vx) & ~DS_SIGN), y = vy, ay = ds_from(ds_bits(vy) & ~DS_SIGN);
+    double small = ax < 0x1p-1022 ? 1.0 : 0.0;
+    ds_u64 top = ds_k_top(ax < 0x1p-1022 ? ax * 0x1p54 : ax);
+    double e = ds_k_exponent(top) - small * 54.0, f = ds_k_fraction(top) - 1.0;
+    /* q = f / (2 + f) as s + t, s of 26 bits: s * g1 and s * g2 are exact. */
+    double g = f + 2.0, g0 = f - (g - 2.0), g1 = ds_from(ds_bits(g) & DS_HEAD26), g2 = g - g1;
+    double rc = 1.0 / g, s = ds_from(ds_bits(f * rc) & DS_HEAD26);
+    double t = (((f - s * g1) - s * g2) - s * g0) * rc;
+    /* log m = 2 (s + t) (1 + w/3 + w^2 R/2); w/3 in two parts, the rest in one. */
+    double wh = s * s, wl = (s + s + t) * t, w = wh + wl, w1 = ds_from(ds_bits(wh) & DS_HEAD26);
+    double p = w1 * 0x1.555555p-2;
+    double c = w1 * 0x1.5555555555555p-28 +
+               (((wh - w1) + wl) * 0x1.5555555555555p-2 + w * w * (0.5 * ds_k_atanh(w)));
+    double ph = ds_from(ds_bits(p + c) & DS_HEAD26), pl = (p - ph) + c;
+    double a = e * 0x1.62e42fefa38p-1, b = s + s, h = a + b, b2 = b * ph, h2 = h + b2;
+    double lo = (b - (h - a)) + (b2 - (h2 - h)) +
+                (((t + t) + ((t + t) * ph + (b + t + t) * pl)) + e * 0x1.ef35793c7673p-45);
+    double lh = ds_from(ds_bits(h2 + lo) & DS_HEAD26), ll = (h2 - lh) + lo;
+    double y1, big = y < 0.0 ? -1e4 : 1e4, zh, zl, n, r, i, j, neg;
+    y = y > 0x1p70 ? 0x1p70 : y;
+    y = y < -0x1p70 ? -0x1p70 : y;
+    y1 = ds_from(ds_bits(y) & DS_HEAD26);
+    zh = y1 * lh;
+    zl = y1 * ll + (y - y1) * (lh + ll);
+    zh = ax == 0.0 ? -big : zh;
+    zh = ax == DS_INF ? big : zh;
+    zh = ax == ax ? zh : ax;
+    zh = zh > 720.0 ? 720.0 : zh;
+    zh = zh < -760.0 ? -760.0 : zh;
+    zl = zl > 1.0 ? 1.0 : zl;
+    zl = zl < -1.0 ? -1.0 : zl;
+    n = ds_k_near(zh) - 0x1.8p52;
+    r = ds_k_scale(1.0 + ds_k_expm1(ds_k_less(zh, zl, n)), n);
+    /* i, j: |y| and |y|/2 rounded to integers; y is odd when the first is exact alone. */
+    i = ay < 0x1p52 ? (ay + 0x1p52) - 0x1p52 : ay;
+    j = ay < 0x1p53 ? (ay * 0.5 + 0x1p52) - 0x1p52 : ay * 0.5;
+    neg = ds_from(ds_bits(r) | (ds_bits(vx) & DS_SIGN));
+    r = vx < 0.0 ? (vx == -DS_INF || i == ay ? r : DS_NAN) : r;
+    r = i == ay && j != ay * 0.5 ? neg : r;
+    r = vy == 0.0 ? 1.0 : r;
+    return vx == 1.0 ? 1.0 : r;
+}
+
+//@ section floor needs base
+DS_FN double ds_floor(double x)
+{
+    ds_u64 u = ds_bits(x), sign = u & DS_SIGN;
+    double a = ds_from(u & ~DS_SIGN), b = (a + 0x1p52) - 0x1p52;
+    double r = ds_from(ds_bits(b) | sign), d = r - 1.0;
+    r = r > x ? d : r;
+    return a < 0x1p52 ? ds_from(ds_bits(r) | sign) : x;
+}
+
+//@ section mod needs floor
+DS_FN double ds_mod(double a, double b)
+{
+    double q = ds_floor(a / b), p = b * q;
+    return a - p;
+}
+
+//@ section powc needs pow floor
+/* The language's x ^ y at f64 rate: integral |y| < 2^53 by squaring from the lowest bit. */
+DS_FN double ds_powc(double x, double y)
+{
+    double a = ds_from(ds_bits(y) & ~DS_SIGN), r = 1.0;
+    long long n;
+    if (!(a < 0x1p53) || ds_floor(a) != a) return ds_pow(x, y);
+    for (n = (long long)a; n > 0; n >>= 1) {
+        if (n & 1) r = r * x;
+        x = x * x;
+    }
+    return y < 0.0 ? 1.0 / r : r;
+}
+
+//@ section rsqrt needs base
+DS_FN double ds_rsqrt(double x)
+{
+    return 1.0 / DS_SQRT(x);
+}
+//@ section end needs
+#endif
