@@ -2,6 +2,7 @@
  *
  *     ir.h    modules, builder, passes    plan.h    phases, scalars, kernels    abi.h  what a built step is
  *     exec.h  the interpreter             backend.h emitters and builders       reduce.h  the fixed tree
+ *     storage.h  "m=bf16": dtypes of what is stored
  */
 #ifndef CODEGEN_CODEGEN_H
 #define CODEGEN_CODEGEN_H
@@ -11,4 +12,5 @@
 #include "ir.h"
 #include "plan.h"
 #include "reduce.h"
+#include "storage.h"
 #endif
