@@ -37,7 +37,7 @@ void source_position(const SourceSet *s, uint32_t offset, const char **name, int
 
 typedef enum DiagSeverity { DIAG_ERROR, DIAG_WARNING } DiagSeverity;
 
-/* One row per message in diag.def: DIAG(ENUM, "E012", severity, "warning-name" or "", "format with %s %d"). */
+/* One row per message in diag.def: DIAG(ENUM, "E012", ERROR or WARNING, "warning-name" or "", "format with %s %d"). */
 typedef enum DiagCode {
 #define DIAG(ENUM, code, severity, wname, text) DIAG_##ENUM,
 #include "diag.def"
@@ -70,7 +70,8 @@ typedef struct DiagSink {
     uint8_t disabled[DIAG_CODE_COUNT]; /* -Wno-NAME */
 } DiagSink;
 
-/* Collects one message; arguments as the row's format says. Returns it for notes (never NULL: past the limit, a scratch one). */
+/* Collects one message; arguments as the row's format says. Returns it for notes (never NULL: past the limit, or where the same
+ * code stands at the same place, a scratch one). Valid until the next report. */
 Diag *diag_report(DiagSink *d, DiagCode code, Span at, ...);
 void diag_note(DiagSink *d, Diag *diag, Span at, const char *fmt, ...) __attribute__((format(printf, 4, 5)));
 void diag_hint(DiagSink *d, Diag *diag, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
@@ -81,5 +82,7 @@ void diag_render(const DiagSink *d, StrBuf *out, bool color);
 void diag_render_json(const DiagSink *d, StrBuf *out);
 /* All rows of diag.def: code, severity and text, for --list-diagnostics and the coverage test. */
 const char *diag_code_name(DiagCode c);
+DiagSeverity diag_code_severity(DiagCode c);
+const char *diag_code_text(DiagCode c);
 bool diag_set_warning(DiagSink *d, const char *name, bool enabled); /* -W[no-]NAME; false: no such warning */
 #endif
