@@ -50,6 +50,11 @@ bool emit_standalone_h(const Plan *p, const Variant *v, StrBuf *h_text);
 /* CUDA C++ text and the header that describes its tables to a driver-API program. */
 bool emit_cuda(const Plan *p, const Variant *v, StrBuf *cu_text);
 bool emit_cuda_h(const Plan *p, const Variant *v, StrBuf *h_text);
+/* PTX ("compute_NN") or cubin ("sm_NN") of emit_cuda's text, through NVRTC; bytes appended to out. False: what is missing or wrong. */
+bool cuda_build(const Plan *p, const Variant *v, const char *arch, bool cubin, StrBuf *out, StrBuf *why);
+/* Compiles standalone C with $CC (or "cc") and `flags` (NULL: the ones its head comment names) to an object, or a shared library, at
+ * `path`; nothing is left there on failure. False: no compiler, or its messages. */
+bool cc_compile(const char *c_text, const char *path, bool shared, const char *cc, StrBuf *why);
 /* The C that libtcc compiles (--emit=tile). */
 bool emit_tile_c(const Plan *p, const Variant *v, StrBuf *text);
 
