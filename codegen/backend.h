@@ -58,8 +58,7 @@ bool cc_compile(const char *c_text, const char *path, bool shared, const char *c
 /* The C that libtcc compiles (--emit=tile). */
 bool emit_tile_c(const Plan *p, const Variant *v, StrBuf *text);
 
-/* Scalar programs as C text, shared by the C emitters (and, with other qualifiers, by CUDA). */
-void emit_scalar_expr(StrBuf *out, const Plan *p, uint32_t body, IrRef ref, const char *const *block_names);
-/* One map op as C text: the row's expression with operands and function names put in. */
+/* Texts that the emitters share, scalar programs among them: emit.h. */
+/* One map op as C text: the row's expression with operands and function names put in. f64: the operands' type. */
 void emit_op_text(StrBuf *out, Op op, bool f64, const char *a, const char *b, const char *c);
 #endif
