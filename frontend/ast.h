@@ -67,6 +67,8 @@ struct Expr {
     Name *arg_names; /* EX_CALL: text NULL where positional; NULL if all are */
     int nargs;
     Symbol *sym; /* EX_NAME, EX_OLD, EX_INDEX after check */
+    uint32_t id; /* of nodes made by check: a number below Rule.nexprs. Checked trees share nodes (arguments of inlined functions) */
+    uint32_t depth; /* of nodes made by check: longest way down */
 };
 
 /* ---- statements -------------------------------------------------------------------------------------------------------------- */
@@ -175,6 +177,7 @@ struct Item {
 typedef struct Ast {
     Item **items;
     size_t n, cap;
+    int file; /* the file that was asked for; the others were imported */
 } Ast;
 
 /* ---- symbols (made by check) --------------------------------------------------------------------------------------------------- */
@@ -203,9 +206,16 @@ struct Symbol {
     bool is_const;
     double cval;
     Decl *decl;
-    int index; /* HYPER, STATE: position in the rule's lists; LET: unique number within the rule */
+    int index; /* HYPER, STATE: position in the rule's lists */
+    uint32_t id; /* unique within the rule, below Rule.nsyms */
+    Expr *value; /* HYPER: checked default, NULL: none. STATE: checked initial value, NULL: 0. EXPORT: what is exported */
+    bool derived; /* HYPER: the default depends on other hypers. STATE: the initial value is no constant */
+    double lo, hi; /* HYPER: range, (-inf, inf) where none is written */
+    bool lo_open, hi_open;
     /* for the checker's warnings */
     bool read, written;
+    bool live;                /* read or written outside of branches that a const condition leaves out */
+    struct CheckInfo *info;   /* the checker's own */
 };
 
 /* A rule ready for lowering: one block, all uses and calls inlined, every name resolved. */
@@ -219,6 +229,8 @@ typedef struct Rule {
     size_t nstates;
     Symbol **exports;
     size_t nexports;
+    Symbol *g, *p;           /* the symbols of the gradient and the parameter */
+    uint32_t nsyms, nexprs;
 } Rule;
 
 /* ---- the frontend's entry points ------------------------------------------------------------------------------------------------ */
