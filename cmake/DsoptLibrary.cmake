@@ -47,7 +47,5 @@ else()
     add_custom_target(dsopt_archive ALL DEPENDS "${archive}")
     add_dependencies(dsopt dsopt_archive)
     target_link_libraries(dsopt INTERFACE "${archive}" ${system_libraries})
-    install(FILES "${archive}" DESTINATION "${CMAKE_INSTALL_LIBDIR}")
+    set(DSOPT_ARCHIVE "${archive}")
 endif()
-
-install(TARGETS dsopt_shared LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}")

@@ -1,0 +1,2 @@
+#include "frontend/frontend.h"
+#include "frontend/parse.h"
