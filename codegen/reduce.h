@@ -6,7 +6,7 @@
  */
 #ifndef CODEGEN_REDUCE_H
 #define CODEGEN_REDUCE_H
-#include "frontend/types.h"
+#include "frontend/frontend.h"
 #include <stddef.h>
 
 double reduce_identity(ReduceOp op);
