@@ -181,38 +181,40 @@ DS_FN float ds_tanhf(float v)
 }
 
 //@ section powf needs kexp klogf
-DS_FN float ds_powf(float vx, float vy)
+DS_FN float ds_powf(float x, float y)
 {
-    double x = vx, ax = ds_from(ds_bits(x) & ~DS_SIGN), y = vy, ay, k, i, sc, r, rs;
-    double lo, h = ds_k_logf(ax, &lo), lh, ll, zh, zl;
-    /* y log x as an exact product of 24 by 28 bits and the rest. */
-    lh = ds_from(ds_bits(h) & 0xfffffffffe000000ull);
-    ll = (h - lh) + lo;
-    lh = ax == 0.0 ? -DS_INF : lh;
-    lh = ax < DS_INF ? lh : ax;
-    y = y > 0x1p100 ? 0x1p100 : y;
-    y = y < -0x1p100 ? -0x1p100 : y;
-    zh = y * lh;
-    zl = y * ll;
-    zh = zh > 100.0 ? 100.0 : zh;
-    zh = zh < -120.0 ? -120.0 : zh;
-    zl = zl > 1.0 ? 1.0 : zl;
-    zl = zl < -1.0 ? -1.0 : zl;
+    ds_u32 sign = ds_bitsf(x) & 0x80000000u;
+    float ax = ds_fromf(ds_bitsf(x) & 0x7fffffffu), ay = ds_fromf(ds_bitsf(y) & 0x7fffffffu);
+    float half = ay * 0.5f, i = (ay + 0x1p23f) - 0x1p23f, j = (half + 0x1p23f) - 0x1p23f;
+    float c = y > 0x1p100f ? 0x1p100f : y, yc = c < -0x1p100f ? -0x1p100f : c, w, zs, zf, r, ri, rn;
+    double lo, h = ds_k_logf((double)ax, &lo), d, k, sc;
+    /* y log x: an exact product of 24 by 28 bits, and the rest. */
+    double lh = ds_from(ds_bits(h) & 0xfffffffffe000000ull);
+    double zh = (double)yc * lh, zl = (double)yc * ((h - lh) + lo);
     k = ds_k_near(zh);
     sc = ds_k_two(k);
-    r = sc + sc * ds_k_expm1(ds_k_less(zh, zl, k - 0x1.8p52));
-    /* To 51 bits: true ties (x^2, x^3) are met exactly; the error is below 2 ulp of f64. */
-    r = ds_from((ds_bits(r) + 2) & ~3ull);
-    /* i: |y| when integral; its parity is the last bit of i + 2^52. */
-    ay = ds_from(ds_bits(y) & ~DS_SIGN);
-    ay = ay > 0x1p30 ? 0x1p30 : ay;
-    k = ay + 0x1p52;
-    i = k - 0x1p52;
-    rs = ds_from(ds_bits(r) | ((ds_bits(k) << 63) & ds_bits(x)));
-    r = x < 0.0 ? (x == -DS_INF ? r : DS_NAN) : r;
-    r = i == ay ? rs : r;
-    r = y == 0.0 ? 1.0 : r;
-    return (float)(x == 1.0 ? 1.0 : r);
+    d = sc + sc * ds_k_expm1(ds_k_less(zh, zl, k - 0x1.8p52));
+    /* To 51 bits: true ties (x^2, x^3) are met exactly; d's error is below 2 ulp of f64. */
+    r = (float)ds_from((ds_bits(d) + 2) & ~3ull);
+    /* d means nothing where the result overflows or vanishes, nor for x = 0, inf, NaN. */
+    w = ax == 0.0f ? -DS_INFF : ax;
+    zs = yc * w;
+    zf = (float)zh;
+    zf = ax < DS_INFF ? zf : zs;
+    zf = ax > 0.0f ? zf : zs;
+    r = zf > 89.0f ? DS_INFF : r;
+    r = zf < -105.0f ? 0.0f : r;
+    r = zf == zf ? r : zf;
+    /* ri for integral y, odd or even; rn for the others. */
+    ri = ds_fromf(ds_bitsf(r) | sign);
+    ri = j == half ? r : ri;
+    ri = ay < 0x1p24f ? ri : r;
+    rn = x < 0.0f ? DS_NANF : r;
+    rn = ax < DS_INFF ? rn : r;
+    r = i == ay ? ri : rn;
+    r = ay < 0x1p23f ? r : ri;
+    r = y == 0.0f ? 1.0f : r;
+    return x == 1.0f ? 1.0f : r;
 }
 
 //@ section powfc needs base
