@@ -22,9 +22,6 @@ set_target_properties(dsopt_shared PROPERTIES OUTPUT_NAME dsopt LINKER_LANGUAGE 
 target_link_options(dsopt_shared PRIVATE -Wl,-z,text -Wl,-z,relro -Wl,-z,now
                     "-Wl,--version-script=${PROJECT_SOURCE_DIR}/cmake/dsopt.map")
 target_link_libraries(dsopt_shared PRIVATE ${system_libraries})
-if(NOT DSOPT_SANITIZE)
-    target_link_options(dsopt_shared PRIVATE -Wl,-z,defs)
-endif()
 
 # Two makes of one file at once would meet in the middle: a target makes it first.
 add_dependencies(dsopt_internal dsopt_libtcc_local)
