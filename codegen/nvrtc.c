@@ -35,11 +35,11 @@ enum { NVRTC_OK = 0, NVRTC_NO_MEMORY = 1 };
        const char *const *headers, const char *const *header_names))                               \
     X(DestroyProgram, int, (NvrtcProgram * program))                                               \
     X(CompileProgram, int, (NvrtcProgram program, int count, const char *const *options))          \
-    X(GetPTXSize, int, (NvrtcProgram program, size_t *size))                                       \
+    X(GetPTXSize, int, (NvrtcProgram program, size_t * size))                                      \
     X(GetPTX, int, (NvrtcProgram program, char *text))                                             \
-    X(GetCUBINSize, int, (NvrtcProgram program, size_t *size))                                     \
+    X(GetCUBINSize, int, (NvrtcProgram program, size_t * size))                                    \
     X(GetCUBIN, int, (NvrtcProgram program, char *bytes))                                          \
-    X(GetProgramLogSize, int, (NvrtcProgram program, size_t *size))                                \
+    X(GetProgramLogSize, int, (NvrtcProgram program, size_t * size))                               \
     X(GetProgramLog, int, (NvrtcProgram program, char *text))
 
 static struct {
@@ -83,8 +83,7 @@ static bool nvrtc_take(void *library, const char *path)
         dlclose(library);
         return false;
     }
-    if (dladdr((void *)nvrtc.Version, &info) && info.dli_fname)
-        path = info.dli_fname;
+    if (dladdr((void *)nvrtc.Version, &info) && info.dli_fname) path = info.dli_fname;
     snprintf(nvrtc.path, sizeof nvrtc.path, "%s", path);
     nvrtc.usable = true;
     return true;
@@ -105,8 +104,7 @@ static bool nvrtc_try(const char *folder, const char *below)
     if (S_ISDIR(status.st_mode)) {
         size_t used = strlen(path);
         snprintf(path + used, sizeof path - used, "/%s", NVRTC_SONAME);
-        if (stat(path, &status) != 0)
-            return false;
+        if (stat(path, &status) != 0) return false;
     }
     /* NVRTC opens its builtins by bare name when it compiles: with the library of that name already
      * loaded from the same folder, it finds that one and no other. */
@@ -134,11 +132,9 @@ static bool nvrtc_try_beside(void)
         return false;
     for (int up = 0; up < 3; up++) {
         char *slash = strrchr(folder, '/');
-        if (!slash)
-            return false;
+        if (!slash) return false;
         *slash = '\0';
-        if (nvrtc_try(folder, "/nvrtc"))
-            return true;
+        if (nvrtc_try(folder, "/nvrtc")) return true;
     }
     return false;
 }
@@ -161,24 +157,21 @@ static void nvrtc_open(void)
         nvrtc_try("/usr/local/cuda", "/targets/x86_64-linux/lib"))
         return;
     library = dlopen(NVRTC_SONAME, RTLD_NOW | RTLD_LOCAL);
-    if (library && nvrtc_take(library, NVRTC_SONAME))
-        return;
+    if (library && nvrtc_take(library, NVRTC_SONAME)) return;
     nvrtc_note(NVRTC_SONAME " not found: install a CUDA 13 toolkit, or run `./dev build`, which "
-               "fetches it, or set DSOPT_NVRTC to the folder that holds it");
+                            "fetches it, or set DSOPT_NVRTC to the folder that holds it");
 }
 
 bool nvrtc_probe(char *why, size_t size)
 {
     pthread_once(&nvrtc_once, nvrtc_open);
-    if (size)
-        snprintf(why, size, "%s", nvrtc.usable ? "" : nvrtc.why);
+    if (size) snprintf(why, size, "%s", nvrtc.usable ? "" : nvrtc.why);
     return nvrtc.usable;
 }
 
 bool nvrtc_version(int *major, int *minor, const char **path)
 {
-    if (!nvrtc_probe(NULL, 0))
-        return false;
+    if (!nvrtc_probe(NULL, 0)) return false;
     *major = nvrtc.major;
     *minor = nvrtc.minor;
     *path = nvrtc.path;
@@ -223,20 +216,22 @@ static bool nvrtc_check_arch(const char *arch, NvrtcOutput output, NvrtcResult *
     size_t used = 0;
 
     if ((!real && !virtual) || sscanf(strchr(arch, '_') + 1, "%9d%n", &number, &end) != 1)
-        return nvrtc_fail(result, "unknown architecture \"%s\": compute_NN or sm_NN, as in "
-                                  "compute_75 or sm_90", arch);
+        return nvrtc_fail(result,
+                          "unknown architecture \"%s\": compute_NN or sm_NN, as in "
+                          "compute_75 or sm_90",
+                          arch);
     if (output == NVRTC_CUBIN && !real)
-        return nvrtc_fail(result, "a cubin is code for one real architecture, such as sm_%d; "
-                                  "\"%s\" is a virtual one", number, arch);
+        return nvrtc_fail(result,
+                          "a cubin is code for one real architecture, such as sm_%d; "
+                          "\"%s\" is a virtual one",
+                          number, arch);
     if (nvrtc.GetNumSupportedArchs(&count) != NVRTC_OK || count < 1 || count > 128 ||
         nvrtc.GetSupportedArchs(archs) != NVRTC_OK)
         return true; /* the compiler itself will say */
     for (int i = 0; i < count; i++) {
-        if (archs[i] == number)
-            return true;
+        if (archs[i] == number) return true;
         used += (size_t)snprintf(known + used, sizeof known - used, " %d", archs[i]);
-        if (used >= sizeof known)
-            break;
+        if (used >= sizeof known) break;
     }
     return nvrtc_fail(result, "NVRTC %d.%d does not know \"%s\"; it knows%s", nvrtc.major,
                       nvrtc.minor, arch, known);
@@ -248,11 +243,9 @@ static bool nvrtc_take_log(NvrtcProgram program, NvrtcResult *result)
     size_t size = 0;
     char *log;
 
-    if (nvrtc.GetProgramLogSize(program, &size) != NVRTC_OK || size <= 1)
-        return true;
+    if (nvrtc.GetProgramLogSize(program, &size) != NVRTC_OK || size <= 1) return true;
     log = calloc(1, size + 1);
-    if (!log)
-        return false;
+    if (!log) return false;
     if (nvrtc.GetProgramLog(program, log) == NVRTC_OK)
         result->log = log;
     else
@@ -263,14 +256,13 @@ static bool nvrtc_take_log(NvrtcProgram program, NvrtcResult *result)
 static bool nvrtc_take_output(NvrtcProgram program, NvrtcOutput output, NvrtcResult *result)
 {
     size_t size = 0;
-    int code = output == NVRTC_PTX ? nvrtc.GetPTXSize(program, &size)
-                                   : nvrtc.GetCUBINSize(program, &size);
+    int code =
+        output == NVRTC_PTX ? nvrtc.GetPTXSize(program, &size) : nvrtc.GetCUBINSize(program, &size);
 
     if (code != NVRTC_OK || !size)
         return nvrtc_fail(result, "NVRTC: no output: %s", nvrtc.GetErrorString(code));
     result->data = calloc(1, size + 1);
-    if (!result->data)
-        return nvrtc_no_memory(result);
+    if (!result->data) return nvrtc_no_memory(result);
     code = output == NVRTC_PTX ? nvrtc.GetPTX(program, result->data)
                                : nvrtc.GetCUBIN(program, result->data);
     if (code != NVRTC_OK)
@@ -291,18 +283,14 @@ bool nvrtc_compile(const char *source, const char *name, const char *arch, Nvrtc
     bool done;
 
     *result = (NvrtcResult){NULL, 0, no_log, false};
-    if (!nvrtc_probe(NULL, 0))
-        return nvrtc_fail(result, "%s", nvrtc.why);
-    if (!nvrtc_check_arch(arch, output, result))
-        return false;
+    if (!nvrtc_probe(NULL, 0)) return nvrtc_fail(result, "%s", nvrtc.why);
+    if (!nvrtc_check_arch(arch, output, result)) return false;
     snprintf(arch_option, sizeof arch_option, "--gpu-architecture=%.32s", arch);
     all[count++] = arch_option;
-    for (size_t i = 0; i < sizeof meaning / sizeof *meaning; i++)
-        all[count++] = meaning[i];
+    for (size_t i = 0; i < sizeof meaning / sizeof *meaning; i++) all[count++] = meaning[i];
     if (option_count > (size_t)(NVRTC_OPTIONS_MAX - count))
         return nvrtc_fail(result, "more than %d options", NVRTC_OPTIONS_MAX - count);
-    for (size_t i = 0; i < option_count; i++)
-        all[count++] = options[i];
+    for (size_t i = 0; i < option_count; i++) all[count++] = options[i];
 
     code = nvrtc.CreateProgram(&program, source, name, 0, NULL, NULL);
     if (code != NVRTC_OK)
@@ -325,7 +313,6 @@ bool nvrtc_compile(const char *source, const char *name, const char *arch, Nvrtc
 void nvrtc_result_free(NvrtcResult *result)
 {
     free(result->data);
-    if (result->log != no_log && result->log != no_memory_log)
-        free(result->log);
+    if (result->log != no_log && result->log != no_memory_log) free(result->log);
     *result = (NvrtcResult){NULL, 0, no_log, false};
 }

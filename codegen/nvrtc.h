@@ -6,8 +6,8 @@
  *
  * libnvrtc.so.13 is looked for, in this order: $DSOPT_NVRTC (a file or a folder; "none" hides it; a
  * value that does not work is an error, nothing else is tried), a folder nvrtc/ beside the build's
- * bin/ and lib/, $CUDA_HOME, $CUDA_PATH, /usr/local/cuda, the loader's own search. It is opened once
- * per process and stays. No GPU or driver is needed. Any thread may call. */
+ * bin/ and lib/, $CUDA_HOME, $CUDA_PATH, /usr/local/cuda, the loader's own search. It is opened
+ * once per process and stays. No GPU or driver is needed. Any thread may call. */
 #ifndef DSOPT_CODEGEN_NVRTC_H
 #define DSOPT_CODEGEN_NVRTC_H
 
@@ -17,13 +17,14 @@
 typedef enum NvrtcOutput { NVRTC_PTX, NVRTC_CUBIN } NvrtcOutput;
 
 typedef struct NvrtcResult {
-    char *data; /* PTX text or cubin bytes; NULL after a failure */
-    size_t size; /* without the NUL that follows PTX */
-    char *log;   /* never NULL; the compiler's messages, or why it could not run */
+    char *data;         /* PTX text or cubin bytes; NULL after a failure */
+    size_t size;        /* without the NUL that follows PTX */
+    char *log;          /* never NULL; the compiler's messages, or why it could not run */
     bool out_of_memory; /* after a failure: memory was the reason */
 } NvrtcResult;
 
-/* Whether NVRTC can be used here; if not, `why` (if size > 0) says what is missing and what helps. */
+/* Whether NVRTC can be used here; if not, `why` (if size > 0) says what is missing and what helps.
+ */
 bool nvrtc_probe(char *why, size_t size);
 
 /* The version and the file it came from; false if nvrtc_probe is false. */

@@ -31,8 +31,7 @@ static inline const EmbeddedFile *embed_find(const EmbeddedFile *table, size_t c
                                              const char *name)
 {
     for (size_t i = 0; i < count; i++) {
-        if (strcmp(table[i].name, name) == 0)
-            return &table[i];
+        if (strcmp(table[i].name, name) == 0) return &table[i];
     }
     return NULL;
 }

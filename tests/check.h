@@ -28,8 +28,7 @@ static int check_failures, check_count;
     do {                                                                                           \
         int check_before = check_failures;                                                         \
         CHECK(condition, __VA_ARGS__);                                                             \
-        if (check_failures != check_before)                                                        \
-            exit(1);                                                                               \
+        if (check_failures != check_before) exit(1);                                               \
     } while (0)
 
 #define SKIP(...)                                                                                  \

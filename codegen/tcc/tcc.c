@@ -37,8 +37,7 @@ static void build_message(void *opaque, const char *message)
     Build *b = opaque;
     int n;
 
-    if (b->errused + 1 >= b->errlen)
-        return;
+    if (b->errused + 1 >= b->errlen) return;
     n = snprintf(b->err + b->errused, b->errlen - b->errused, "%s%s", b->errused ? "\n" : "",
                  message);
     if (n > 0)
@@ -67,8 +66,7 @@ static void build_copy_symbol(void *opaque, const char *name, const void *addres
     Build *b = opaque;
     size_t length = strlen(name) + 1;
 
-    if (!build_is_ours(b, address))
-        return;
+    if (!build_is_ours(b, address)) return;
     memcpy(b->names, name, length);
     b->out->symbols[b->out->symbol_count++] = (TccSymbol){b->names, address};
     b->names += length;
@@ -85,8 +83,7 @@ static bool build_symbols(Build *b, TCCState *s)
     tcc_list_symbols(s, b, build_count_symbol);
     if (b->found) {
         b->out->symbols = malloc(b->found * sizeof(TccSymbol) + b->name_bytes);
-        if (!b->out->symbols)
-            return false;
+        if (!b->out->symbols) return false;
         b->names = (char *)(b->out->symbols + b->found);
         tcc_list_symbols(s, b, build_copy_symbol);
         qsort(b->out->symbols, b->out->symbol_count, sizeof(TccSymbol), build_compare);
@@ -101,11 +98,9 @@ static bool build_map(Build *b, TCCState *s)
     size_t size;
     void *memory;
 
-    if (need < 0)
-        return false;
+    if (need < 0) return false;
     size = ((size_t)need + page - 1) / page * page;
-    if (!size)
-        size = page;
+    if (!size) size = page;
     memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED) {
         b->out->out_of_memory = true;
@@ -113,8 +108,7 @@ static bool build_map(Build *b, TCCState *s)
     }
     b->out->memory = memory;
     b->out->size = size;
-    if (tcc_relocate(s, memory) < 0)
-        return false;
+    if (tcc_relocate(s, memory) < 0) return false;
     if (mprotect(memory, size, PROT_READ | PROT_EXEC) != 0) {
         build_message(b, "this system does not let the process run code that it has made");
         return false;
@@ -134,11 +128,9 @@ static bool build_run(Build *b)
     tcc_set_options(s, "-nostdlib -nostdinc");
     tcc_set_output_type(s, TCC_OUTPUT_MEMORY);
     for (size_t i = 0; i < b->symbol_count; i++) {
-        if (tcc_add_symbol(s, b->symbols[i].name, b->symbols[i].address) < 0)
-            return false;
+        if (tcc_add_symbol(s, b->symbols[i].name, b->symbols[i].address) < 0) return false;
     }
-    if (tcc_compile_string(s, b->text) < 0 || !build_map(b, s))
-        return false;
+    if (tcc_compile_string(s, b->text) < 0 || !build_map(b, s)) return false;
     if (!build_symbols(b, s)) {
         b->out->out_of_memory = true;
         return false;
@@ -151,8 +143,7 @@ static bool build_guarded(Build *b)
 {
     int why = setjmp(host_escape);
 
-    if (why == 0)
-        return build_run(b);
+    if (why == 0) return build_run(b);
     if (why == HOST_MEMORY)
         b->out->out_of_memory = true;
     else
@@ -169,8 +160,7 @@ bool tcc_build(const char *text, const TccSymbol *symbols, size_t symbol_count, 
     bool built;
 
     memset(out, 0, sizeof *out);
-    if (errlen)
-        err[0] = '\0';
+    if (errlen) err[0] = '\0';
     /* "C" is a static object of the C library: this cannot fail and needs no freelocale. */
     c_locale = newlocale(LC_ALL_MASK, "C", (locale_t)0);
 
@@ -204,16 +194,14 @@ void *tcc_image_symbol(const TccImage *image, const char *name)
 {
     TccSymbol key = {name, NULL}, *found;
 
-    if (!image->symbol_count)
-        return NULL;
+    if (!image->symbol_count) return NULL;
     found = bsearch(&key, image->symbols, image->symbol_count, sizeof key, build_compare);
     return found ? (void *)found->address : NULL;
 }
 
 void tcc_image_free(TccImage *image)
 {
-    if (image->memory)
-        munmap(image->memory, image->size);
+    if (image->memory) munmap(image->memory, image->size);
     free(image->symbols);
     memset(image, 0, sizeof *image);
 }

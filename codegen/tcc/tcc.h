@@ -4,15 +4,16 @@
  *   out: true; tcc_image_symbol(&image, "f") is the address of f; tcc_image_free when done
  *        or false and err "<string>:1: error: …", several lines if there are several mistakes
  *
- * The text sees nothing but itself and the symbols passed: no header, no library (an unknown name is
- * an error, not a search through the process), and no file is opened. Text is fixed once built:
+ * The text sees nothing but itself and the symbols passed: no header, no library (an unknown name
+ * is an error, not a search through the process), and no file is opened. Text is fixed once built:
  * pages are first writable, then read-execute, never both, so a variable with static storage that
  * the code writes is not possible (it would fault); constants are.
  *
- * Any thread may call; compiles take turns behind one lock of the process. Locale and floating-point
- * environment of the caller neither matter nor change. Each compile starts from a pristine libtcc
- * and its memory is an arena, so nothing leaks and no failure leaves anything behind. Running out of
- * memory is a result like any other; the process never exits and nothing is printed. */
+ * Any thread may call; compiles take turns behind one lock of the process. Locale and
+ * floating-point environment of the caller neither matter nor change. Each compile starts from a
+ * pristine libtcc and its memory is an arena, so nothing leaks and no failure leaves anything
+ * behind. Running out of memory is a result like any other; the process never exits and nothing is
+ * printed. */
 #ifndef DSOPT_CODEGEN_TCC_H
 #define DSOPT_CODEGEN_TCC_H
 

@@ -4,8 +4,9 @@
  *   out: -1; a jump to host_escape; 64 bytes of the arena
  *
  * Requires tcc.c's lock: there is one libtcc and one arena in the process. libtcc's .data and .bss
- * are renamed to the sections ds_tcc_data and ds_tcc_bss, whose bounds the linker provides; they are
- * put back before each compile, since a compile that was left by longjmp has stale pointers there. */
+ * are renamed to the sections ds_tcc_data and ds_tcc_bss, whose bounds the linker provides; they
+ * are put back before each compile, since a compile that was left by longjmp has stale pointers
+ * there. */
 #include "codegen/tcc/tcc_host.h"
 #include "codegen/tcc/tcc.h"
 
@@ -82,16 +83,13 @@ void *host_alloc(size_t size)
     HostBlock *block;
 
     host_count++;
-    if (host_count == host_fail_at)
-        return NULL;
-    if (size > SIZE_MAX / 4)
-        return NULL;
+    if (host_count == host_fail_at) return NULL;
+    if (size > SIZE_MAX / 4) return NULL;
     need = sizeof(HostBlock) + (size + HOST_ALIGN - 1) / HOST_ALIGN * HOST_ALIGN;
     if (!host_chunks || host_chunks->size - host_chunks->used < need) {
         size_t body = need > HOST_CHUNK ? need : HOST_CHUNK;
         HostChunk *chunk = malloc(32 + body);
-        if (!chunk)
-            return NULL;
+        if (!chunk) return NULL;
         chunk->before = host_chunks;
         chunk->used = 0;
         chunk->size = body;
@@ -120,8 +118,7 @@ void *tcc_host_malloc(size_t size)
 {
     void *block = host_alloc(size);
 
-    if (!block)
-        longjmp(host_escape, HOST_MEMORY);
+    if (!block) longjmp(host_escape, HOST_MEMORY);
     return block;
 }
 
@@ -129,8 +126,7 @@ void *tcc_host_calloc(size_t count, size_t size)
 {
     void *block;
 
-    if (size && count > SIZE_MAX / size)
-        longjmp(host_escape, HOST_MEMORY);
+    if (size && count > SIZE_MAX / size) longjmp(host_escape, HOST_MEMORY);
     block = tcc_host_malloc(count * size);
     return memset(block, 0, count * size);
 }
@@ -141,13 +137,10 @@ void *tcc_host_realloc(void *old, size_t size)
     void *block;
 
     /* libtcc frees by realloc to 0 in places and must get NULL then. */
-    if (!size)
-        return NULL;
-    if (old && size <= had)
-        return old;
+    if (!size) return NULL;
+    if (old && size <= had) return old;
     block = tcc_host_malloc(size);
-    if (old)
-        memcpy(block, old, had);
+    if (old) memcpy(block, old, had);
     return block;
 }
 
@@ -170,28 +163,28 @@ _Noreturn void tcc_host_assert_fail(const char *expression, const char *file, un
 }
 
 /* There is no file. */
-#define HOST_FAIL(name)          \
-    int tcc_host_##name(void);   \
-    int tcc_host_##name(void)    \
-    {                            \
-        errno = ENOENT;          \
-        return -1;               \
+#define HOST_FAIL(name)                                                                            \
+    int tcc_host_##name(void);                                                                     \
+    int tcc_host_##name(void)                                                                      \
+    {                                                                                              \
+        errno = ENOENT;                                                                            \
+        return -1;                                                                                 \
     }
 
 /* Nothing is found. */
-#define HOST_NULL(name)          \
-    void *tcc_host_##name(void); \
-    void *tcc_host_##name(void)  \
-    {                            \
-        return NULL;             \
+#define HOST_NULL(name)                                                                            \
+    void *tcc_host_##name(void);                                                                   \
+    void *tcc_host_##name(void)                                                                    \
+    {                                                                                              \
+        return NULL;                                                                               \
     }
 
 /* Done, says the host. */
-#define HOST_ZERO(name)          \
-    int tcc_host_##name(void);   \
-    int tcc_host_##name(void)    \
-    {                            \
-        return 0;                \
+#define HOST_ZERO(name)                                                                            \
+    int tcc_host_##name(void);                                                                     \
+    int tcc_host_##name(void)                                                                      \
+    {                                                                                              \
+        return 0;                                                                                  \
     }
 
 HOST_FAIL(open)
@@ -232,8 +225,7 @@ struct tm *tcc_host_localtime(const time_t *when);
 
 time_t tcc_host_time(time_t *out)
 {
-    if (out)
-        *out = 0;
+    if (out) *out = 0;
     return 0;
 }
 

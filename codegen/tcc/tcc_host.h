@@ -15,8 +15,8 @@ enum { HOST_MEMORY = 1, HOST_EXIT = 2 };
 /* Where libtcc's fatal ends land. Valid between host_begin and host_end, under tcc.c's lock. */
 extern jmp_buf host_escape;
 
-void host_begin(void);  /* libtcc's variables as in a fresh process, an empty arena */
-void host_end(void);    /* frees the arena */
+void host_begin(void);         /* libtcc's variables as in a fresh process, an empty arena */
+void host_end(void);           /* frees the arena */
 void *host_alloc(size_t size); /* arena memory or NULL; counts and obeys tcc_fail_allocation */
 
 #endif

@@ -36,8 +36,7 @@ int main(void)
     float p = 0, g = 0;
     dsopt_tensor tensor = {.size = sizeof tensor, .name = "p", .param = &p, .grad = &g};
 
-    if (dsopt_version() != DSOPT_VERSION || dsopt_context_create(NULL, &ctx) != DSOPT_OK)
-        return 1;
+    if (dsopt_version() != DSOPT_VERSION || dsopt_context_create(NULL, &ctx) != DSOPT_OK) return 1;
     if (dsopt_program_load(ctx, "adamw", NULL, &prog) != DSOPT_OK ||
         dsopt_optimizer_create(ctx, prog, &tensor, 1, &opt) != DSOPT_OK ||
         dsopt_set(opt, NULL, "lr", 0.1) != DSOPT_OK) {
@@ -47,8 +46,7 @@ int main(void)
     dsopt_program_release(prog);
     for (int i = 0; i < 200; i++) {
         g = 2 * (p - 3);
-        if (dsopt_accumulate(opt, 1) != DSOPT_OK || dsopt_step(opt) != DSOPT_OK)
-            return 1;
+        if (dsopt_accumulate(opt, 1) != DSOPT_OK || dsopt_step(opt) != DSOPT_OK) return 1;
     }
     dsopt_optimizer_destroy(opt);
     dsopt_context_destroy(ctx);

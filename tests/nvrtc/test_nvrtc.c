@@ -101,8 +101,7 @@ int main(int argc, char **argv)
         test_missing(!strcmp(argv[1], "hidden") ? "none" : "cannot be opened there");
         return check_done();
     }
-    if (!nvrtc_probe(why, sizeof why))
-        SKIP("%s", why);
+    if (!nvrtc_probe(why, sizeof why)) SKIP("%s", why);
     REQUIRE(nvrtc_version(&major, &minor, &path), "no version");
     printf("NVRTC %d.%d from %s\n", major, minor, path);
     CHECK(major == 13, "version %d.%d", major, minor);

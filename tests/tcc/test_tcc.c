@@ -3,7 +3,8 @@
  *   in:  C texts, good and bad
  *   out: "latency: 0.2 ms" and the count of checks
  *
- * The functions below called next, step, tok and file are there on purpose: libtcc has such names. */
+ * The functions below called next, step, tok and file are there on purpose: libtcc has such names.
+ */
 #define _GNU_SOURCE
 #include "codegen/tcc/tcc.h"
 #include "tests/check.h"
@@ -36,14 +37,14 @@ int file(void)
     return 7;
 }
 
-static double many(float a, int b, double c, long d, float *e, int f, int g, int h, double i, float j,
-                   double k, double l, double m, double n, double o)
+static double many(float a, int b, double c, long d, float *e, int f, int g, int h, double i,
+                   float j, double k, double l, double m, double n, double o)
 {
     return a + b + c + (double)d + *e + f + g + h + i + j + k + l + m + n + o;
 }
 
-static const TccSymbol symbols[] = {{"next", next}, {"step", step}, {"tok", &tok},
-                                    {"file", file}, {"many", many}};
+static const TccSymbol symbols[] = {
+    {"next", next}, {"step", step}, {"tok", &tok}, {"file", file}, {"many", many}};
 #define SYMBOLS symbols, sizeof symbols / sizeof *symbols
 
 static const char good_text[] =
@@ -149,8 +150,7 @@ static void test_allocations(void)
         CHECK(!built && image.out_of_memory, "allocation %zu of %zu failed unseen", n, total);
         CHECK(strstr(err, "out of memory"), "%s", err);
         failed += !built;
-        if (built)
-            tcc_image_free(&image);
+        if (built) tcc_image_free(&image);
     }
     tcc_fail_allocation(0);
     printf("%zu of %zu failing allocations reported\n", failed, total);
@@ -164,8 +164,7 @@ static void test_leaks(void)
     for (int i = 0; i < 1000; i++) {
         TccImage image = build_good();
         tcc_image_free(&image);
-        if (i == 100)
-            before = mallinfo2().uordblks + mallinfo2().hblkhd;
+        if (i == 100) before = mallinfo2().uordblks + mallinfo2().hblkhd;
     }
     CHECK(mallinfo2().uordblks + mallinfo2().hblkhd <= before, "heap went from %zu to %zu", before,
           mallinfo2().uordblks + mallinfo2().hblkhd);
@@ -178,7 +177,8 @@ static void *compile_often(void *unused)
         if (i % 10 == 0) {
             TccImage image;
             char err[100];
-            CHECK(!tcc_build("int f(void) { return x; }", SYMBOLS, &image, err, sizeof err), "built");
+            CHECK(!tcc_build("int f(void) { return x; }", SYMBOLS, &image, err, sizeof err),
+                  "built");
         }
     }
     return unused;
@@ -190,8 +190,7 @@ static void test_threads(void)
 
     for (int i = 0; i < 3; i++)
         REQUIRE(pthread_create(&threads[i], NULL, compile_often, NULL) == 0, "no thread");
-    for (int i = 0; i < 3; i++)
-        pthread_join(threads[i], NULL);
+    for (int i = 0; i < 3; i++) pthread_join(threads[i], NULL);
 }
 
 /* A walk over the process's mappings: none is writable and executable, one is our code. */
