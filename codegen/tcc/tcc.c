@@ -82,7 +82,8 @@ static bool build_symbols(Build *b, TCCState *s)
 {
     tcc_list_symbols(s, b, build_count_symbol);
     if (b->found) {
-        b->out->symbols = malloc(b->found * sizeof(TccSymbol) + b->name_bytes);
+        b->out->symbols =
+            host_raw(b->out->alloc, NULL, b->found * sizeof(TccSymbol) + b->name_bytes);
         if (!b->out->symbols) return false;
         b->names = (char *)(b->out->symbols + b->found);
         tcc_list_symbols(s, b, build_copy_symbol);
@@ -154,12 +155,19 @@ static bool build_guarded(Build *b)
 bool tcc_build(const char *text, const TccSymbol *symbols, size_t symbol_count, TccImage *out,
                char *err, size_t errlen)
 {
+    return tcc_build_with(NULL, text, symbols, symbol_count, out, err, errlen);
+}
+
+bool tcc_build_with(const Allocator *alloc, const char *text, const TccSymbol *symbols,
+                    size_t symbol_count, TccImage *out, char *err, size_t errlen)
+{
     Build b = {text, symbols, symbol_count, out, err, errlen, 0, 0, 0, NULL};
     fenv_t environment;
     locale_t c_locale, locale;
     bool built;
 
     memset(out, 0, sizeof *out);
+    out->alloc = alloc;
     if (errlen) err[0] = '\0';
     /* "C" is a static object of the C library: this cannot fail and needs no freelocale. */
     c_locale = newlocale(LC_ALL_MASK, "C", (locale_t)0);
@@ -169,7 +177,7 @@ bool tcc_build(const char *text, const TccSymbol *symbols, size_t symbol_count, 
     locale = uselocale(c_locale);
     fegetenv(&environment);
     fesetenv(FE_DFL_ENV);
-    host_begin();
+    host_begin(alloc);
     built = build_guarded(&b);
     host_end();
     fesetenv(&environment);
@@ -202,6 +210,6 @@ void *tcc_image_symbol(const TccImage *image, const char *name)
 void tcc_image_free(TccImage *image)
 {
     if (image->memory) munmap(image->memory, image->size);
-    free(image->symbols);
+    if (image->symbols) host_raw(image->alloc, image->symbols, 0);
     memset(image, 0, sizeof *image);
 }

@@ -17,6 +17,8 @@
 #ifndef DSOPT_CODEGEN_TCC_H
 #define DSOPT_CODEGEN_TCC_H
 
+#include "frontend/frontend.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -30,10 +32,17 @@ typedef struct TccImage {
     size_t size;
     TccSymbol *symbols; /* every global symbol that the text defines, sorted by name */
     size_t symbol_count;
-    bool out_of_memory; /* after a failure: memory was the reason */
+    const Allocator *alloc; /* where `symbols` is from; NULL: malloc */
+    bool out_of_memory;     /* after a failure: memory was the reason */
 } TccImage;
 
-/* Compiles `text`. On false, `out` holds nothing to free and `err` (if errlen > 0) says why. */
+/* Compiles `text`. All memory but the code's own pages comes from `alloc` (NULL: malloc), which
+ * must live as long as the image and is called with the lock held. On false, `out` holds nothing to
+ * free and `err` (if errlen > 0) says why. */
+bool tcc_build_with(const Allocator *alloc, const char *text, const TccSymbol *symbols,
+                    size_t symbol_count, TccImage *out, char *err, size_t errlen);
+
+/* The same with malloc. */
 bool tcc_build(const char *text, const TccSymbol *symbols, size_t symbol_count, TccImage *out,
                char *err, size_t errlen);
 

@@ -19,6 +19,7 @@
 
 #define HOST_CHUNK ((size_t)256 * 1024)
 #define HOST_ALIGN ((size_t)16)
+#define HOST_HEADER ((size_t)32) /* of a chunk */
 
 typedef struct HostChunk {
     struct HostChunk *before;
@@ -31,12 +32,13 @@ typedef struct HostBlock {
     size_t unused; /* keeps the block after it aligned */
 } HostBlock;
 
-_Static_assert(sizeof(HostChunk) <= 32, "chunk header");
+_Static_assert(sizeof(HostChunk) <= HOST_HEADER, "chunk header");
 _Static_assert(sizeof(HostBlock) == HOST_ALIGN, "block header keeps the alignment");
 
 jmp_buf host_escape;
 
 static HostChunk *host_chunks;
+static const Allocator *host_allocator;
 static size_t host_count;   /* allocations since tcc_fail_allocation */
 static size_t host_fail_at; /* 0: none */
 
@@ -56,10 +58,11 @@ size_t tcc_fail_allocation(size_t nth)
     return count;
 }
 
-void host_begin(void)
+void host_begin(const Allocator *alloc)
 {
     size_t data = (size_t)(__stop_ds_tcc_data - __start_ds_tcc_data);
 
+    host_allocator = alloc;
     if (!host_data_saved) {
         memcpy(host_data, __start_ds_tcc_data, data);
         host_data_saved = true;
@@ -68,11 +71,19 @@ void host_begin(void)
     memset(__start_ds_tcc_bss, 0, (size_t)(__stop_ds_tcc_bss - __start_ds_tcc_bss));
 }
 
+void *host_raw(const Allocator *alloc, void *block, size_t size)
+{
+    if (alloc) return alloc->realloc(alloc->user, block, size);
+    if (size) return realloc(block, size);
+    free(block);
+    return NULL;
+}
+
 void host_end(void)
 {
     while (host_chunks) {
         HostChunk *before = host_chunks->before;
-        free(host_chunks);
+        host_raw(host_allocator, host_chunks, 0);
         host_chunks = before;
     }
 }
@@ -88,14 +99,14 @@ void *host_alloc(size_t size)
     need = sizeof(HostBlock) + (size + HOST_ALIGN - 1) / HOST_ALIGN * HOST_ALIGN;
     if (!host_chunks || host_chunks->size - host_chunks->used < need) {
         size_t body = need > HOST_CHUNK ? need : HOST_CHUNK;
-        HostChunk *chunk = malloc(32 + body);
+        HostChunk *chunk = host_raw(host_allocator, NULL, HOST_HEADER + body);
         if (!chunk) return NULL;
         chunk->before = host_chunks;
         chunk->used = 0;
         chunk->size = body;
         host_chunks = chunk;
     }
-    block = (HostBlock *)((char *)host_chunks + 32 + host_chunks->used);
+    block = (HostBlock *)((char *)host_chunks + HOST_HEADER + host_chunks->used);
     host_chunks->used += need;
     block->size = size;
     return block + 1;

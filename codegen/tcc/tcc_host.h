@@ -7,6 +7,8 @@
 #ifndef DSOPT_CODEGEN_TCC_HOST_H
 #define DSOPT_CODEGEN_TCC_HOST_H
 
+#include "frontend/frontend.h"
+
 #include <setjmp.h>
 #include <stddef.h>
 
@@ -15,8 +17,12 @@ enum { HOST_MEMORY = 1, HOST_EXIT = 2 };
 /* Where libtcc's fatal ends land. Valid between host_begin and host_end, under tcc.c's lock. */
 extern jmp_buf host_escape;
 
-void host_begin(void);         /* libtcc's variables as in a fresh process, an empty arena */
+/* libtcc's variables as in a fresh process, an empty arena of `alloc` (NULL: malloc). */
+void host_begin(const Allocator *alloc);
 void host_end(void);           /* frees the arena */
 void *host_alloc(size_t size); /* arena memory or NULL; counts and obeys tcc_fail_allocation */
+
+/* Allocator's realloc, or the C library's for NULL; size 0 frees. */
+void *host_raw(const Allocator *alloc, void *block, size_t size);
 
 #endif

@@ -24,10 +24,10 @@ nm -g --defined-only "$build/lib/libdsopt.a" | awk 'NF == 3 {print $3}' | sort -
 for library in so a; do
     grep -v '^dsopt_' $library && fail "libdsopt.$library exports the above"
     missing=$(comm -23 declared $library)
-    [ -z "$missing" ] || fail "libdsopt.$library lacks:" $missing
+    [ -z "$missing" ] || fail "libdsopt.$library lacks: $missing"
 done
 extra=$(comm -13 declared so)
-[ -z "$extra" ] || fail "libdsopt.so exports what dsopt.h does not declare:" $extra
+[ -z "$extra" ] || fail "libdsopt.so exports what dsopt.h does not declare: $extra"
 echo "exports: $(wc -l <declared) functions"
 readelf -d "$build/lib/libdsopt.so" | grep -q TEXTREL && fail "libdsopt.so has text relocations"
 readelf -lW "$build/lib/libdsopt.so" | grep -q 'GNU_STACK.*RWE' && fail "executable stack"

@@ -157,6 +157,45 @@ static void test_allocations(void)
     test_results();
 }
 
+/* An allocator that counts what is out, and gives nothing from the nth call on. */
+typedef struct Counter {
+    size_t calls, fail_from, blocks;
+} Counter;
+
+static void *counted(void *user, void *block, size_t size)
+{
+    Counter *c = user;
+
+    if (!size) {
+        c->blocks--;
+        free(block);
+        return NULL;
+    }
+    if (++c->calls >= c->fail_from) return NULL;
+    c->blocks += !block;
+    return realloc(block, size);
+}
+
+static void test_allocator(void)
+{
+    Counter c = {0, (size_t)-1, 0};
+    const Allocator alloc = {counted, &c};
+    TccImage image;
+    char err[200];
+    size_t calls;
+
+    REQUIRE(tcc_build_with(&alloc, good_text, SYMBOLS, &image, err, sizeof err), "%s", err);
+    CHECK(c.blocks == 1, "%zu blocks stay with an image", c.blocks);
+    tcc_image_free(&image);
+    CHECK(c.blocks == 0 && c.calls >= 2, "%zu blocks, %zu calls", c.blocks, c.calls);
+    calls = c.calls;
+    for (size_t n = 1; n <= calls; n++) {
+        c = (Counter){0, n, 0};
+        CHECK(!tcc_build_with(&alloc, good_text, SYMBOLS, &image, err, sizeof err), "built");
+        CHECK(image.out_of_memory && c.blocks == 0, "%s, %zu blocks left", err, c.blocks);
+    }
+}
+
 static void test_leaks(void)
 {
     size_t before = 0;
@@ -264,6 +303,7 @@ int main(void)
     test_results();
     test_errors();
     test_allocations();
+    test_allocator();
     test_leaks();
     test_threads();
     test_pages();
