@@ -95,23 +95,10 @@ void emit_ins_text(StrBuf *out, const IrBody *b, const Ins *ins)
     emit_op_text(out, (Op)ins->op, operands_are_f64(b, ins), name[0], name[1], name[2]);
 }
 
-Place emit_place(const Plan *p, uint32_t body, IrRef ref)
-{
-    const Ins *ins = &p->m->bodies[body].ins[ref];
-    if (ins->op == IR_LOAD) {
-        const Slot *slot = &p->m->slots[ins->lit.slot];
-        /* The count of a tensor's steps is read from its class, of which every tensor has the same. */
-        if (slot->kind == SLOT_COUNT && slot->rate == RATE_TENSOR)
-            return (Place){LEVEL_CLASS, 0};
-        return (Place){slot->level, slot->index};
-    }
-    return p->place[body][ref];
-}
-
 bool emit_is_read(const Plan *p, uint32_t body, IrRef ref)
 {
     return p->m->bodies[body].ins[ref].op == IR_CONST ||
-           emit_place(p, body, ref).level != LEVEL_NONE;
+           plan_place(p, body, ref).level != LEVEL_NONE;
 }
 
 void emit_scalar_read(StrBuf *out, const Plan *p, uint32_t body, IrRef ref, const EmitStyle *s,
@@ -123,7 +110,7 @@ void emit_scalar_read(StrBuf *out, const Plan *p, uint32_t body, IrRef ref, cons
     if (ins->op == IR_CONST) {
         emit_literal(out, ins->lit.num, (DType)ins->dtype);
     } else {
-        Place at = emit_place(p, body, ref);
+        Place at = plan_place(p, body, ref);
         const char *cast = ins->dtype == DT_F32 ? type : NULL;
         sb_printf(out, "%s%s%s%s[%u]%s", cast ? "(" : "", cast ? cast : "", cast ? ")" : "",
                   blocks[at.level], (unsigned)at.index, ins->dtype == DT_BOOL ? " != 0" : "");

@@ -25,10 +25,11 @@ typedef struct Place { /* of a scalar value in a block; level LEVEL_NONE: a loca
 
 /* A scalar program: straight-line f64 code over one block (and the coarser ones). */
 typedef struct ScalarProgram {
-    int phase; /* 0 … nphases; the commit programs have phase == nphases + 1 … see Plan.commit */
+    int phase; /* 0 … nphases; commit programs: nphases + 1 */
     Level level;
     uint32_t body;
-    IrRef *vals; /* instructions to evaluate, in order; loads and results of reductions are read where used */
+    IrRef *vals; /* instructions to evaluate, in order; loads, constants and results of reductions are read where used (a constant is
+                  * here only if it is the argument of a reduction and so needs a place) */
     uint32_t nvals;
     uint32_t *stores; /* commit programs: indices into body.stores */
     uint32_t nstores;
@@ -87,19 +88,24 @@ typedef struct Plan {
     Arena *arena;
     const IrModule *m;
     int nphases; /* scalar programs may have phase nphases: work that only the last kernels' results allow */
-    int **phase;   /* [body][ref] earliest phase */
+    int **phase;   /* [body][ref] earliest phase, given the phases of the reductions; of a reduction: its own; -1: not needed */
     Place **place; /* [body][ref] scalar values that have a place; elements LEVEL_NONE */
     uint8_t **level; /* [body][ref] level of each scalar value (CLASS: depends on the tensor through t alone); elements LEVEL_NONE */
     uint32_t block_size[LEVEL_COUNT];
     ScalarProgram *programs; /* by phase, then level */
     uint32_t nprograms;
-    ScalarProgram *commit; /* by level, run after the last phase; guards decide each store */
+    /* Run after the last phase, in this order: finest level first, so that a tensor's store reads coarser slots as they were. Guards
+     * decide each store; a skipped step runs them, too (exports and the verdict are stored then). */
+    ScalarProgram *commit;
     uint32_t ncommit;
     PlanReduce *reduces;
     uint32_t nreduces;
     Place skip; /* of the skip verdict; LEVEL_NONE: never skips */
+    int skip_phase; /* the verdict is known after the scalar programs of this phase, not before */
 } Plan;
 
+/* Where a scalar value is read: its slot's place (t: its class's), its own, or LEVEL_NONE for constants and locals. */
+Place plan_place(const Plan *p, uint32_t body, IrRef ref);
 Plan *plan_make(Arena *a, const IrModule *m);
 /* Schedules the kernels of one body under one storage (m->nelem dtypes). Pure; the caller caches. */
 Variant *plan_variant(Arena *a, const Plan *p, uint32_t body, const DType *storage);
