@@ -108,6 +108,9 @@ typedef struct IrModule {
     const SourceSet *sources; /* for #line and messages; NULL for modules read from text */
 } IrModule;
 
+/* Limits of every module; the frontend's own (65,536 operations after unrolling) is lower. */
+enum { IR_MAX_BODIES = 64, IR_MAX_SLOTS = 4096, IR_MAX_INS = 1 << 18, IR_MAX_NAME = 255 };
+
 static inline bool ir_is_reduce(const Ins *i)
 {
     return i->op >= IR_RED;
@@ -115,6 +118,8 @@ static inline bool ir_is_reduce(const Ins *i)
 /* Number of operands that are values (a reduction's guard excluded). */
 int ir_arity(const Ins *i);
 const char *ir_op_name(int op);
+/* What a map op computes, in f64 or f32 (operands and result widened exactly); truth values are 0 and 1. */
+double ir_eval(Op op, bool f64, double a, double b, double c);
 
 /* ---- building ---------------------------------------------------------------------------------------------------------------- */
 
@@ -136,18 +141,25 @@ void ir_builder_init(IrBuilder *b, IrModule *m, IrBody *body);
 IrRef ir_const(IrBuilder *b, double v);       /* f64.global */
 IrRef ir_const_bool(IrBuilder *b, bool v);
 IrRef ir_load(IrBuilder *b, uint32_t slot);
-/* A map op. Rounds f64 scalars that meet element-like operands; folds; shares. b and c IR_NONE where unused. */
+/* A map op. Rounds f64 scalars that meet element-like operands; folds; shares. y and z IR_NONE where unused. The result is an
+ * element-like f32 (f64 under compute_f64), a scalar f64, or a bool; its rate may be narrower than its operands' where folding dropped
+ * one. */
 IrRef ir_op(IrBuilder *b, Op op, IrRef x, IrRef y, IrRef z);
 IrRef ir_round(IrBuilder *b, IrRef x); /* to f32 (identity on f32, and under compute_f64) */
-/* A reduction at rate `scope` (RATE_GLOBAL or RATE_TENSOR here); makes its result slot. */
+/* A reduction at rate `scope` (RATE_GLOBAL or RATE_TENSOR here); makes its result slot, or finds the equal reduction. RATE_TENSOR:
+ * over the elements, whatever x's rate. RATE_GLOBAL: over all elements, or for a scalar of tensor rate over the tensors. */
 IrRef ir_reduce(IrBuilder *b, ReduceOp op, IrRef x, IrRef y, IrRef guard, Rate scope);
+/* Rounds the value to what the slot holds. Once per slot and body. A guard that is true always or never leaves none, or no store. */
 void ir_store(IrBuilder *b, uint32_t slot, IrRef value, IrRef guard);
 
 /* ---- text, checks, passes ------------------------------------------------------------------------------------------------------ */
 
 void ir_print(const IrModule *m, StrBuf *out);
-/* Reads the text form back; NULL and a message naming the line on errors. ir_print(ir_parse(x)) == x for every printed x. */
+/* Reads the text form back and verifies it; NULL and a message "LINE:COLUMN: …" (or the verifier's) on errors.
+ * ir_print(ir_parse(x)) == x for every printed x. */
 IrModule *ir_parse(Arena *a, const char *text, StrBuf *error);
+/* The same without the verifier: the module may only be given to ir_verify and ir_print. */
+IrModule *ir_parse_unverified(Arena *a, const char *text, StrBuf *error);
 /* Checks every rule of docs/ir.md. False: `why` names the body and the instruction. */
 bool ir_verify(const IrModule *m, StrBuf *why);
 

@@ -15,4 +15,9 @@ double reduce_merge(ReduceOp op, double a, double b);            /* two accumula
 double reduce_fold_lanes(ReduceOp op, double *lanes);            /* 128 lanes; overwrites them */
 /* The aligned tree over n values v[i * stride]; `present` (may be NULL) marks missing leaves. n = 0 or none present: identity. */
 double reduce_tree(ReduceOp op, const double *v, size_t n, size_t stride, const unsigned char *present);
+/* One chunk: at most 4096 values to 128 lanes, folded. y NULL but for dot; `present` (may be NULL) marks values that take no part. */
+double reduce_chunk(ReduceOp op, const double *x, const double *y, size_t n, const unsigned char *present);
+/* A vector of values of tensor rate, in byte order of the tensors' names (all that are not empty; those without a gradient are not
+ * present): chunked as a tensor of that length, chunks in the tree. */
+double reduce_vector(ReduceOp op, const double *x, const double *y, size_t n, const unsigned char *present);
 #endif

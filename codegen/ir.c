@@ -1,0 +1,453 @@
+/* ir.c - modules, slots and the builder through which every instruction goes.
+ *
+ * Requires operands of the same body, of the types that the op's row asks for (debug builds assert
+ * it). Ensures that what is emitted passes ir_verify: dtypes and rates inferred, scalars rounded
+ * where they meet elements, constants folded, equal instructions shared.
+ *
+ *     x = ir_load(b, g);  y = ir_op(b, OP_MUL, ir_load(b, lr), x, IR_NONE);
+ *  -> %0:f32.element = load g
+ *     %1:f64.group = load lr
+ *     %2:f32.group = round %1
+ *     %3:f32.element = mul %2 %0
+ */
+#include "ir_impl.h"
+#include "plan.h"
+#include <assert.h>
+#include <math.h>
+#include <string.h>
+
+/* ---- modules -----------------------------------------------------------------------------------
+ */
+
+IrModule *ir_module_new(Arena *a, const char *name, bool compute_f64)
+{
+    IrModule *m = ARENA_NEW(a, IrModule);
+    if (!m) return NULL;
+    m->arena = a;
+    m->name = arena_strdup(a, name);
+    m->compute_f64 = compute_f64;
+    return m;
+}
+
+void ir_slot_place(IrModule *m, Slot *slot)
+{
+    if (rate_is_elementwise(slot->rate)) {
+        slot->level = LEVEL_NONE;
+        slot->index = m->nelem++;
+        return;
+    }
+    Level level = slot->rate & ~RATE_GROUP ? LEVEL_TENSOR : slot->rate ? LEVEL_GROUP : LEVEL_GLOBAL;
+    slot->level = (uint8_t)level;
+    slot->index = m->nlevel[level]++;
+    /* Class blocks begin with the t that their tensors share. */
+    if (slot->kind == SLOT_COUNT && level == LEVEL_TENSOR) m->nlevel[LEVEL_CLASS] = 1;
+}
+
+uint32_t ir_slot_add(IrModule *m, Slot slot)
+{
+    assert(m->nslots < IR_MAX_SLOTS);
+    ir_slot_place(m, &slot);
+    if (!slot.path) slot.path = "";
+    ARENA_PUSH(m->arena, m->slots, m->nslots, m->slots_cap, slot);
+    return m->nslots - 1;
+}
+
+int ir_slot_find(const IrModule *m, SlotKind kind, const char *name)
+{
+    for (uint32_t i = 0; i < m->nslots; i++) {
+        if (m->slots[i].kind == kind && strcmp(m->slots[i].name, name) == 0) return (int)i;
+    }
+    return -1;
+}
+
+IrBody *ir_body_new(IrModule *m, const char *rule, const char *entry)
+{
+    assert(m->nbodies < IR_MAX_BODIES);
+    if (!m->bodies)
+        m->bodies = ARENA_ARRAY(m->arena, IrBody, IR_MAX_BODIES); /* bodies never move */
+    IrBody *b = &m->bodies[m->nbodies++];
+    b->rule = arena_strdup(m->arena, rule);
+    b->entry = arena_strdup(m->arena, entry);
+    b->noskip = IR_NONE;
+    return b;
+}
+
+int ir_arity(const Ins *i)
+{
+    if (i->op < OP_COUNT_) return op_info[i->op].arity;
+    if (i->op >= IR_RED) return reduce_info[i->op - IR_RED].arity;
+    return i->op == IR_ROUND ? 1 : 0;
+}
+
+const char *ir_op_name(int op)
+{
+    if (op >= 0 && op < OP_COUNT_) return op_info[op].name;
+    if (op >= IR_RED && op < IR_OP_END) return reduce_info[op - IR_RED].name;
+    return op == IR_CONST ? "const" : op == IR_LOAD ? "load" : op == IR_ROUND ? "round" : "?";
+}
+
+/* ---- types -------------------------------------------------------------------------------------
+ */
+
+static const char *infer_round(const IrModule *m, const Ins *x, DType *dtype, Rate *rate)
+{
+    if (m->compute_f64) return "nothing is rounded under compute f64";
+    if (x->dtype != DT_F64 || rate_is_elementwise(x->rate)) return "operand is not a scalar of f64";
+    *dtype = DT_F32;
+    *rate = x->rate;
+    return NULL;
+}
+
+const char *ir_infer(const IrModule *m, const IrBody *b, const Ins *i, DType *dtype, Rate *rate)
+{
+    const Ins *x[3] = {0};
+    int n = ir_arity(i);
+    for (int k = 0; k < n; k++) x[k] = &b->ins[i->arg[k]];
+    if (i->op == IR_ROUND) return infer_round(m, x[0], dtype, rate);
+
+    bool reduces = ir_is_reduce(i);
+    OpType types = reduces ? reduce_info[i->op - IR_RED].types : op_info[i->op].types;
+    int first = types == SELECT ? 1 : 0;
+    if (first && x[0]->dtype != DT_BOOL) return "the condition of a select is not bool";
+    Rate join = RATE_GLOBAL;
+    for (int k = 0; k < n; k++) join = rate_join(join, x[k]->rate);
+    for (int k = first; k < n; k++) {
+        if ((x[k]->dtype == DT_BOOL) != (types == LOGIC))
+            return types == LOGIC ? "operand is a number" : "operand is a truth value";
+        if (x[k]->dtype != x[first]->dtype) return "operands are f32 and f64";
+    }
+    DType d = x[first]->dtype;
+    bool element = rate_is_elementwise(join);
+    if (types != LOGIC && element && (d == DT_F64) != m->compute_f64)
+        return m->compute_f64 ? "elements are f64 here" : "f64 meets elements without round";
+    if (types != LOGIC && !element && d == DT_F32) return "scalars are computed in f64";
+    *dtype = types == CMP ? DT_BOOL : d;
+    if (reduces) *dtype = i->op == IR_RED + RED_ANY || i->op == IR_RED + RED_ALL ? DT_BOOL : DT_F64;
+    *rate = join;
+    return NULL;
+}
+
+/* ---- sharing -----------------------------------------------------------------------------------
+ */
+
+static uint64_t mix(uint64_t h, uint64_t v)
+{
+    h = (h ^ v) * 0x9e3779b97f4a7c15u;
+    return h ^ (h >> 29);
+}
+
+/* Two reductions are equal whatever slot they write. */
+static uint64_t literal_of(const Ins *i)
+{
+    uint64_t bits = 0;
+    if (i->op == IR_CONST) memcpy(&bits, &i->lit.num, sizeof bits);
+    if (i->op == IR_LOAD) bits = i->lit.slot;
+    return bits;
+}
+
+static uint32_t hash_of(const Ins *i)
+{
+    uint64_t h = mix(0, i->op | (uint64_t)i->dtype << 8 | (uint64_t)i->rate << 16);
+    h = mix(h, i->arg[0] | (uint64_t)i->arg[1] << 32);
+    return (uint32_t)(mix(mix(h, i->arg[2]), literal_of(i)) >> 16);
+}
+
+static bool equal(const Ins *x, const Ins *y)
+{
+    return x->op == y->op && x->dtype == y->dtype && x->rate == y->rate &&
+           memcmp(x->arg, y->arg, sizeof x->arg) == 0 && literal_of(x) == literal_of(y);
+}
+
+static uint32_t *table_find(const IrBuilder *b, const Ins *ins)
+{
+    uint32_t mask = b->table_size - 1, h = hash_of(ins) & mask;
+    while (b->table[h] != IR_NONE && !equal(&b->b->ins[b->table[h]], ins)) h = (h + 1) & mask;
+    return &b->table[h];
+}
+
+static void table_grow(IrBuilder *b)
+{
+    uint32_t size = b->table_size ? b->table_size * 2 : 256;
+    uint32_t *old = b->table, n = b->table_size;
+    b->table = ARENA_ARRAY(b->m->arena, uint32_t, size);
+    b->table_size = size;
+    memset(b->table, 0xff, size * sizeof *b->table);
+    for (uint32_t i = 0; i < n; i++) {
+        if (old[i] != IR_NONE) *table_find(b, &b->b->ins[old[i]]) = old[i];
+    }
+}
+
+void ir_builder_init(IrBuilder *b, IrModule *m, IrBody *body)
+{
+    *b = (IrBuilder){.m = m, .b = body};
+    table_grow(b);
+    for (uint32_t i = 0; i < body->n; i++) {
+        if (b->table_used * 2 >= b->table_size) table_grow(b);
+        uint32_t *at = table_find(b, &body->ins[i]);
+        if (*at == IR_NONE) {
+            *at = i;
+            b->table_used++;
+        }
+    }
+}
+
+/* Equal for all inputs, up to which NaN comes out. */
+static bool commutes(int op)
+{
+    return op == IR_ADD || op == IR_MUL || op == IR_EQ || op == IR_NE || op == IR_AND ||
+           op == IR_OR;
+}
+
+IrRef ir_emit(IrBuilder *b, const Ins *ins)
+{
+    if (b->table_used * 2 >= b->table_size) table_grow(b);
+    uint32_t *at = table_find(b, ins);
+    if (*at != IR_NONE) return *at;
+    if (commutes(ins->op)) {
+        Ins swapped = *ins;
+        swapped.arg[0] = ins->arg[1];
+        swapped.arg[1] = ins->arg[0];
+        uint32_t other = *table_find(b, &swapped);
+        if (other != IR_NONE) return other;
+    }
+    IrBody *body = b->b;
+    assert(body->n < IR_MAX_INS);
+    IrRef ref = body->n;
+    *at = ref;
+    b->table_used++;
+    /* Two arrays grow side by side, so the count moves once. */
+    body->loc = arena_grow(b->m->arena, body->loc, ref, &body->loc_cap, sizeof *body->loc);
+    body->loc[ref] = b->loc;
+    ARENA_PUSH(b->m->arena, body->ins, body->n, body->cap, *ins);
+    return ref;
+}
+
+/* ---- leaves ------------------------------------------------------------------------------------
+ */
+
+static Ins leaf(IrOp op, DType dtype, Rate rate)
+{
+    return (Ins){.op = (uint8_t)op,
+                 .dtype = (uint8_t)dtype,
+                 .rate = rate,
+                 .arg = {IR_NONE, IR_NONE, IR_NONE}};
+}
+
+IrRef ir_const_typed(IrBuilder *b, DType dtype, double v)
+{
+    Ins i = leaf(IR_CONST, dtype, RATE_GLOBAL);
+    if (dtype == DT_F32) v = (double)(float)v;
+    i.lit.num = v != v ? (double)NAN : v;
+    return ir_emit(b, &i);
+}
+
+IrRef ir_const(IrBuilder *b, double v)
+{
+    return ir_const_typed(b, DT_F64, v);
+}
+
+IrRef ir_const_bool(IrBuilder *b, bool v)
+{
+    return ir_const_typed(b, DT_BOOL, v);
+}
+
+IrRef ir_load(IrBuilder *b, uint32_t slot)
+{
+    const Slot *s = &b->m->slots[slot];
+    Ins i = leaf(IR_LOAD, s->dtype, s->rate);
+    i.lit.slot = slot;
+    return ir_emit(b, &i);
+}
+
+/* ---- numbers between scalars and elements ------------------------------------------------------
+ */
+
+IrRef ir_round(IrBuilder *b, IrRef x)
+{
+    const Ins *i = &b->b->ins[x];
+    if (b->m->compute_f64 || i->dtype != DT_F64) return x;
+    if (i->op == IR_CONST) return ir_const_typed(b, DT_F32, i->lit.num);
+    if (i->op == IR_F32) return ir_round(b, i->arg[0]);
+    Ins r = leaf(IR_ROUND, DT_F32, i->rate);
+    r.arg[0] = x;
+    return ir_emit(b, &r);
+}
+
+/* The f64 scalar that holds the value of an f32 one: scalars are computed in f64 only. */
+static IrRef widen(IrBuilder *b, IrRef x)
+{
+    const Ins *i = &b->b->ins[x];
+    if (i->dtype != DT_F32 || rate_is_elementwise(i->rate)) return x;
+    if (i->op == IR_CONST) return ir_const_typed(b, DT_F64, i->lit.num);
+    assert(i->op == IR_ROUND);
+    return ir_op(b, OP_F32, i->arg[0], IR_NONE, IR_NONE);
+}
+
+/* ---- map ops -----------------------------------------------------------------------------------
+ */
+
+static IrRef emit_map(IrBuilder *b, Op op, const IrRef arg[3])
+{
+    IrRef known = ir_fold(b, op, arg);
+    if (known != IR_NONE) return known;
+    Ins i = leaf((IrOp)op, DT_F64, RATE_GLOBAL);
+    memcpy(i.arg, arg, sizeof i.arg);
+    DType dtype = DT_F64;
+    Rate rate = RATE_GLOBAL;
+    const char *wrong = ir_infer(b->m, b->b, &i, &dtype, &rate);
+    assert(!wrong);
+    (void)wrong;
+    i.dtype = (uint8_t)dtype;
+    i.rate = rate;
+    return ir_emit(b, &i);
+}
+
+/* Scalars that were rounded explicitly (a scalar written to a state over elements, then read): the
+ * op in f64 on the values of f32, its result rounded to f32 again, which is f32 arithmetic for + -
+ * * / sqrt and all exact ops. */
+static IrRef op_of_rounded(IrBuilder *b, Op op, IrRef arg[3], int first)
+{
+    for (int k = first; k < op_info[op].arity; k++) {
+        bool f64 = b->b->ins[arg[k]].dtype == DT_F64;
+        arg[k] = f64 ? ir_op(b, OP_F32, arg[k], IR_NONE, IR_NONE) : widen(b, arg[k]);
+    }
+    IrRef r = emit_map(b, op, arg);
+    return b->b->ins[r].dtype == DT_F64 ? ir_op(b, OP_F32, r, IR_NONE, IR_NONE) : r;
+}
+
+IrRef ir_op(IrBuilder *b, Op op, IrRef x, IrRef y, IrRef z)
+{
+    int n = op_info[op].arity, first = op_info[op].types == SELECT ? 1 : 0;
+    IrRef arg[3] = {x, n > 1 ? y : IR_NONE, n > 2 ? z : IR_NONE};
+    Rate rate = RATE_GLOBAL;
+    bool f32 = false, f64 = false;
+    for (int k = 0; k < n; k++) {
+        const Ins *i = &b->b->ins[arg[k]];
+        rate = rate_join(rate, i->rate);
+        f32 |= k >= first && i->dtype == DT_F32;
+        f64 |= k >= first && i->dtype == DT_F64;
+    }
+    /* Before rounding, so that an operand that is the result keeps its precision. */
+    IrRef known = f32 && f64 && !rate_is_elementwise(rate) ? IR_NONE : ir_fold(b, op, arg);
+    if (known != IR_NONE) return known;
+    if (rate_is_elementwise(rate)) {
+        for (int k = first; k < n; k++) arg[k] = ir_round(b, arg[k]);
+    } else if (f32) {
+        return op_of_rounded(b, op, arg, first);
+    }
+    return emit_map(b, op, arg);
+}
+
+/* ---- reductions and stores ---------------------------------------------------------------------
+ */
+
+static bool const_bool(const IrBuilder *b, IrRef x, bool v)
+{
+    return x != IR_NONE && b->b->ins[x].op == IR_CONST && (b->b->ins[x].lit.num != 0) == v;
+}
+
+IrRef ir_reduce_into(IrBuilder *b, ReduceOp op, IrRef x, IrRef y, IrRef guard, Rate scope,
+                     uint32_t slot)
+{
+    bool truth = op == RED_ANY || op == RED_ALL;
+    if (const_bool(b, guard, true)) guard = IR_NONE;
+    if (const_bool(b, guard, false))
+        return truth ? ir_const_bool(b, reduce_info[op].identity != 0)
+                     : ir_const(b, reduce_info[op].identity);
+    IrRef arg[2] = {x, reduce_info[op].arity > 1 ? y : IR_NONE};
+    Rate join = RATE_GLOBAL;
+    for (int k = 0; k < reduce_info[op].arity; k++) join = rate_join(join, b->b->ins[arg[k]].rate);
+    for (int k = 0; k < reduce_info[op].arity; k++)
+        arg[k] = rate_is_elementwise(join) ? ir_round(b, arg[k]) : widen(b, arg[k]);
+
+    Ins i = leaf((IrOp)(IR_RED + op), truth ? DT_BOOL : DT_F64, scope);
+    i.arg[0] = arg[0];
+    i.arg[1] = arg[1];
+    i.arg[2] = guard;
+    IrRef known = *table_find(b, &i);
+    if (known != IR_NONE) return known;
+    if (slot == IR_NONE) {
+        uint32_t count = 0;
+        for (uint32_t s = 0; s < b->m->nslots; s++) count += b->m->slots[s].kind == SLOT_RESULT;
+        slot = ir_slot_add(b->m, (Slot){.kind = SLOT_RESULT,
+                                        .dtype = (DType)i.dtype,
+                                        .storage = (DType)i.dtype,
+                                        .rate = scope,
+                                        .name = arena_printf(b->m->arena, "r%u", count),
+                                        .loc = b->loc});
+    }
+    i.lit.slot = slot;
+    return ir_emit(b, &i);
+}
+
+IrRef ir_reduce(IrBuilder *b, ReduceOp op, IrRef x, IrRef y, IrRef guard, Rate scope)
+{
+    return ir_reduce_into(b, op, x, y, guard, scope, IR_NONE);
+}
+
+void ir_store(IrBuilder *b, uint32_t slot, IrRef value, IrRef guard)
+{
+    if (const_bool(b, guard, false)) return;
+    if (const_bool(b, guard, true)) guard = IR_NONE;
+    value = rate_is_elementwise(b->m->slots[slot].rate) ? ir_round(b, value) : widen(b, value);
+    IrStore s = {.slot = slot, .value = value, .guard = guard, .loc = b->loc};
+    ARENA_PUSH(b->m->arena, b->b->stores, b->b->nstores, b->b->stores_cap, s);
+}
+
+/* ---- rebuilding --------------------------------------------------------------------------------
+ */
+
+typedef struct Rebuild {
+    const IrModule *from;
+    IrModule *to;
+    uint32_t *slot; /* new number of each slot, IR_NONE: dropped */
+    IrRef *ref;     /* of one body */
+} Rebuild;
+
+static IrRef renamed(const Rebuild *r, IrRef x)
+{
+    return x == IR_NONE ? IR_NONE : r->ref[x];
+}
+
+static IrRef rebuild_ins(const Rebuild *r, IrBuilder *b, const Ins *i)
+{
+    if (i->op == IR_CONST) return ir_const_typed(b, (DType)i->dtype, i->lit.num);
+    if (i->op == IR_LOAD) return ir_load(b, r->slot[i->lit.slot]);
+    IrRef x = renamed(r, i->arg[0]), y = renamed(r, i->arg[1]), z = renamed(r, i->arg[2]);
+    if (i->op == IR_ROUND) return ir_round(b, x);
+    if (!ir_is_reduce(i)) return ir_op(b, (Op)i->op, x, y, z);
+    return ir_reduce_into(b, (ReduceOp)(i->op - IR_RED), x, y, z, i->rate, r->slot[i->lit.slot]);
+}
+
+static void rebuild_body(Rebuild *r, const IrBody *old, const bool *keep, const bool *keep_store)
+{
+    IrBody *body = ir_body_new(r->to, old->rule, old->entry);
+    IrBuilder b;
+    ir_builder_init(&b, r->to, body);
+    r->ref = ARENA_ARRAY(r->to->arena, IrRef, old->n + 1);
+    for (uint32_t i = 0; i < old->n; i++) {
+        b.loc = old->loc[i];
+        r->ref[i] = !keep || keep[i] ? rebuild_ins(r, &b, &old->ins[i]) : IR_NONE;
+    }
+    body->noskip = renamed(r, old->noskip);
+    if (const_bool(&b, body->noskip, true)) body->noskip = IR_NONE;
+    for (uint32_t i = 0; i < old->nstores; i++) {
+        const IrStore *s = &old->stores[i];
+        if (keep_store && !keep_store[i]) continue;
+        b.loc = s->loc;
+        ir_store(&b, r->slot[s->slot], renamed(r, s->value), renamed(r, s->guard));
+    }
+}
+
+IrModule *ir_rebuild(Arena *a, const IrModule *m, const bool *keep_slot, bool *const *keep,
+                     bool *const *keep_store)
+{
+    Rebuild r = {.from = m, .to = ir_module_new(a, m->name, m->compute_f64)};
+    r.to->sources = m->sources;
+    r.slot = ARENA_ARRAY(a, uint32_t, m->nslots + 1);
+    for (uint32_t i = 0; i < m->nslots; i++)
+        r.slot[i] = !keep_slot || keep_slot[i] ? ir_slot_add(r.to, m->slots[i]) : IR_NONE;
+    for (uint32_t i = 0; i < m->nbodies; i++)
+        rebuild_body(&r, &m->bodies[i], keep ? keep[i] : NULL, keep_store ? keep_store[i] : NULL);
+    return r.to;
+}

@@ -1,0 +1,116 @@
+/* reduce.c - the fixed tree in which partial results meet: reduce.h.
+ *
+ * Requires round to nearest and -ffp-contract=off. Ensures the same bits as every executor: values
+ * go to accumulators and accumulators to each other in one order, whatever computes them.
+ *
+ *     reduce_tree(RED_SUM, {a, b, c, d, e}, 5, 1, NULL)  =  ((a + b) + (c + d)) + e
+ */
+#include "reduce.h"
+#include "abi.h"
+#include <math.h>
+
+double reduce_identity(ReduceOp op)
+{
+    return reduce_info[op].identity;
+}
+
+/* clang-format off: it joins the tables with the lines after them */
+double reduce_step(ReduceOp op, double a, double x, double y)
+{
+    (void)y;
+    switch (op) {
+#define REDUCE(ENUM, name, arity, types, identity, combine, merge)                                 \
+    case RED_##ENUM: return combine;
+#include "frontend/ops.def"
+    case RED_COUNT_: break;
+    }
+    return NAN;
+}
+
+double reduce_merge(ReduceOp op, double a, double b)
+{
+    switch (op) {
+#define REDUCE(ENUM, name, arity, types, identity, combine, merge)                                 \
+    case RED_##ENUM: return merge;
+#include "frontend/ops.def"
+    case RED_COUNT_: break;
+    }
+    return NAN;
+}
+
+/* clang-format on */
+
+double reduce_fold_lanes(ReduceOp op, double *lanes)
+{
+    for (int half = DS_LANES / 2; half > 0; half /= 2) {
+        for (int j = 0; j < half; j++) lanes[j] = reduce_merge(op, lanes[j], lanes[j + half]);
+    }
+    return lanes[0];
+}
+
+/* The aligned tree over leaves that come in order: one subtree at each level at most is open, as
+ * the bits of a counter. */
+typedef struct Tree {
+    double value[64];
+    unsigned char present[64], level[64];
+    int depth;
+} Tree;
+
+static void tree_join(ReduceOp op, Tree *t)
+{
+    int left = t->depth - 2, right = t->depth - 1;
+    if (t->present[left] && t->present[right])
+        t->value[left] = reduce_merge(op, t->value[left], t->value[right]);
+    else if (t->present[right])
+        t->value[left] = t->value[right];
+    t->present[left] |= t->present[right];
+    t->level[left]++;
+    t->depth--;
+}
+
+static void tree_push(ReduceOp op, Tree *t, double v, bool present)
+{
+    t->value[t->depth] = v;
+    t->present[t->depth] = present;
+    t->level[t->depth++] = 0;
+    while (t->depth > 1 && t->level[t->depth - 1] == t->level[t->depth - 2]) tree_join(op, t);
+}
+
+static double tree_root(ReduceOp op, Tree *t)
+{
+    while (t->depth > 1) tree_join(op, t); /* right children are missing above the last leaf */
+    return t->depth && t->present[0] ? t->value[0] : reduce_identity(op);
+}
+
+double reduce_tree(ReduceOp op, const double *v, size_t n, size_t stride,
+                   const unsigned char *present)
+{
+    Tree t = {.depth = 0};
+    for (size_t i = 0; i < n; i++) tree_push(op, &t, v[i * stride], !present || present[i]);
+    return tree_root(op, &t);
+}
+
+double reduce_chunk(ReduceOp op, const double *x, const double *y, size_t n,
+                    const unsigned char *present)
+{
+    double lanes[DS_LANES];
+    for (int j = 0; j < DS_LANES; j++) lanes[j] = reduce_identity(op);
+    for (size_t i = 0; i < n; i++) {
+        double *lane = &lanes[i % DS_LANES];
+        if (!present || present[i]) *lane = reduce_step(op, *lane, x[i], y ? y[i] : 0);
+    }
+    return reduce_fold_lanes(op, lanes);
+}
+
+double reduce_vector(ReduceOp op, const double *x, const double *y, size_t n,
+                     const unsigned char *present)
+{
+    Tree t = {.depth = 0};
+    for (size_t i = 0; i < n; i += DS_CHUNK) {
+        size_t count = n - i < DS_CHUNK ? n - i : DS_CHUNK;
+        double chunk =
+            reduce_chunk(op, x + i, y ? y + i : NULL, count, present ? present + i : NULL);
+        tree_push(op, &t, chunk, true);
+    }
+    return tree_root(op, &t);
+}
