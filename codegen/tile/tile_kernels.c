@@ -1,0 +1,298 @@
+/* tile_kernels.c - the tile operators of one ISA level: compiled once per level, with DS_TILE_LEVEL naming it.
+ *
+ * Requires: -O3 -fno-trapping-math -fno-math-errno -ffp-contract=off and the level's own flags: loops are plain C that the compiler
+ * turns into vector code. Ensures: the same bits at every level, those of the scalar expressions of ops.def.
+ *
+ *     TILE(axpby, F, (S0, V0, S1, V1), ADD(MUL(S0, V0), MUL(S1, V1)))  ->
+ *     static void t_axpby(long n, float *out, float S0, const float *p_V0, float S1, const float *p_V1)
+ *     { for (long i = 0; i < n; i++) { float V0 = p_V0[i], V1 = p_V1[i]; out[i] = S0 * V0 + S1 * V1; } }
+ */
+#include "codegen/abi.h"
+#include "codegen/fn.h"
+#include "codegen/tile/tile.h"
+#include "codegen/tile/tile_map.h"
+
+/* Inputs and outputs of one call are the same memory or disjoint: no iteration waits for another. */
+#ifdef __clang__
+#define INDEPENDENT _Pragma("clang loop vectorize(assume_safety)")
+#else
+#define INDEPENDENT _Pragma("GCC ivdep")
+#endif
+#define INLINE static inline __attribute__((always_inline, unused))
+
+/* ---- the operators of ops.def as functions of floats ------------------------------------------------------------------------- */
+
+#define FN(name) ds_##name##f
+#define OP(E, name, spelling, arity, types, expr) SCALAR_##arity##_##types(E, expr)
+#define SCALAR(E, type, params, expr)                                                              \
+    INLINE type E params                                                                           \
+    {                                                                                              \
+        return expr;                                                                               \
+    }
+#define SCALAR_1_NUM(E, expr) SCALAR(E, float, (float a), expr)
+#define SCALAR_2_NUM(E, expr) SCALAR(E, float, (float a, float b), expr)
+#define SCALAR_3_NUM(E, expr) SCALAR(E, float, (float a, float b, float c), expr)
+#define SCALAR_1_CMP(E, expr) SCALAR(E, int, (float a), expr)
+#define SCALAR_2_CMP(E, expr) SCALAR(E, int, (float a, float b), expr)
+#define SCALAR_1_LOGIC(E, expr) SCALAR(E, int, (int a), expr)
+#define SCALAR_2_LOGIC(E, expr) SCALAR(E, int, (int a, int b), expr)
+#define SCALAR_3_SELECT(E, expr)                                                                   \
+    SCALAR(select_float, float, (int a, float b, float c), expr)                                   \
+    SCALAR(select_int, int, (int a, int b, int c), expr)
+#include "frontend/ops.def"
+#define SELECT(a, b, c) _Generic((b), float : select_float, int : select_int)(a, b, c)
+
+#define REDUCE(E, name, arity, types, identity, combine, merge)                                    \
+    INLINE double combine_##E(double a, double x, double y)                                        \
+    {                                                                                              \
+        (void)y;                                                                                   \
+        return combine;                                                                            \
+    }
+#include "frontend/ops.def"
+
+/* ---- what tile.def adds to them ---------------------------------------------------------------------------------------------- */
+
+/* x / d, correctly rounded, for the square root x of a float and r = 1 / d: Markstein's theorem, as the quotient of a root and a d
+ * of DIVIDES is a normal number or 0. What is not (0, inf, NaN) has its quotient in x * r, and the corrected one is not above 0. */
+#ifdef __FMA__
+#define FAST_DIVISION 1
+INLINE float divide_root(float x, float d, float r)
+{
+    float q = x * r;
+    float better = __builtin_fmaf(__builtin_fmaf(-q, d, x), r, q);
+    return __builtin_fabsf(better) > 0 ? better : q;
+}
+#else
+#define FAST_DIVISION 0
+INLINE float divide_root(float x, float d, float r)
+{
+    (void)r;
+    return x / d;
+}
+#endif
+#define DIVIDES(d) (FAST_DIVISION && (d) > 0x1p-40f && (d) < 0x1p40f)
+#define DIVS(x, d) (fast ? divide_root(x, d, R_##d) : (x) / (d))
+#define O1(x) (T1 = (x))
+#define O2(x) (T2 = (x))
+#define WITH(x, y) ((void)(x), (y))
+
+/* Params as declared (P_), read at an iteration's start (L_), written at its end (W_), prepared before the loop (Q_), and what must
+ * hold for division by multiplication (D_). */
+#define P_V0 const float *p_V0
+#define L_V0 const float V0 = p_V0[i];
+#define W_V0
+#define Q_V0
+#define D_V0
+#define P_V1 const float *p_V1
+#define L_V1 const float V1 = p_V1[i];
+#define W_V1
+#define Q_V1
+#define D_V1
+#define P_V2 const float *p_V2
+#define L_V2 const float V2 = p_V2[i];
+#define W_V2
+#define Q_V2
+#define D_V2
+#define P_V3 const float *p_V3
+#define L_V3 const float V3 = p_V3[i];
+#define W_V3
+#define Q_V3
+#define D_V3
+#define P_V4 const float *p_V4
+#define L_V4 const float V4 = p_V4[i];
+#define W_V4
+#define Q_V4
+#define D_V4
+#define P_V5 const float *p_V5
+#define L_V5 const float V5 = p_V5[i];
+#define W_V5
+#define Q_V5
+#define D_V5
+#define P_B0 const int *p_B0
+#define L_B0 const int B0 = p_B0[i];
+#define W_B0
+#define Q_B0
+#define D_B0
+#define P_B1 const int *p_B1
+#define L_B1 const int B1 = p_B1[i];
+#define W_B1
+#define Q_B1
+#define D_B1
+#define P_B2 const int *p_B2
+#define L_B2 const int B2 = p_B2[i];
+#define W_B2
+#define Q_B2
+#define D_B2
+#define P_S0 float S0
+#define L_S0
+#define W_S0
+#define Q_S0
+#define D_S0
+#define P_S1 float S1
+#define L_S1
+#define W_S1
+#define Q_S1
+#define D_S1
+#define P_S2 float S2
+#define L_S2
+#define W_S2
+#define Q_S2
+#define D_S2
+#define P_S3 float S3
+#define L_S3
+#define W_S3
+#define Q_S3
+#define D_S3
+#define P_S4 float S4
+#define L_S4
+#define W_S4
+#define Q_S4
+#define D_S4
+#define P_S5 float S5
+#define L_S5
+#define W_S5
+#define Q_S5
+#define D_S5
+#define P_S6 float S6
+#define L_S6
+#define W_S6
+#define Q_S6
+#define D_S6
+#define P_S7 float S7
+#define L_S7
+#define W_S7
+#define Q_S7
+#define D_S7
+#define P_C0 int C0
+#define L_C0
+#define W_C0
+#define Q_C0
+#define D_C0
+#define P_C1 int C1
+#define L_C1
+#define W_C1
+#define Q_C1
+#define D_C1
+#define P_D0 float D0
+#define L_D0
+#define W_D0
+#define Q_D0 const float R_D0 = 1 / D0;
+#define D_D0 && DIVIDES(D0)
+#define P_D1 float D1
+#define L_D1
+#define W_D1
+#define Q_D1 const float R_D1 = 1 / D1;
+#define D_D1 && DIVIDES(D1)
+#define P_O1 float *p_O1
+#define L_O1 float T1;
+#define W_O1 p_O1[i] = T1;
+#define Q_O1
+#define D_O1
+#define P_O2 float *p_O2
+#define L_O2 float T2;
+#define W_O2 p_O2[i] = T2;
+#define Q_O2
+#define D_O2
+#define A_V0 p_V0
+#define A_V1 p_V1
+#define A_V2 p_V2
+#define A_V3 p_V3
+#define A_V4 p_V4
+#define A_V5 p_V5
+#define A_B0 p_B0
+#define A_B1 p_B1
+#define A_B2 p_B2
+#define A_S0 S0
+#define A_S1 S1
+#define A_S2 S2
+#define A_S3 S3
+#define A_S4 S4
+#define A_S5 S5
+#define A_S6 S6
+#define A_S7 S7
+#define A_C0 C0
+#define A_C1 C1
+
+#define TYPE_F float
+#define TYPE_B int
+
+#define LOOP(type, params, expr, how)                                                              \
+    INDEPENDENT for (long i = 0; i < n; i++)                                                       \
+    {                                                                                              \
+        enum { fast = how };                                                                       \
+        TILE_EACH(L_, params)                                                                      \
+        const TYPE_##type result = expr;                                                           \
+        TILE_EACH(W_, params)                                                                      \
+        out[i] = result;                                                                           \
+    }
+#define TILE(name, type, params, expr)                                                             \
+    static void t_##name(long n, TYPE_##type *out, TILE_LIST(P_, params))                          \
+    {                                                                                              \
+        TILE_EACH(Q_, params)                                                                      \
+        if (1 TILE_EACH(D_, params)) {                                                             \
+            LOOP(type, params, expr, FAST_DIVISION)                                                \
+        } else {                                                                                   \
+            LOOP(type, params, expr, 0)                                                            \
+        }                                                                                          \
+    }
+
+/* Lane i mod 128 takes element i. Accumulators of a block of lanes stay in registers while the tile's rows of 128 pass. */
+enum { BLOCK = 16 };
+#define TILE_RED(name, reduction, params, x, y)                                                    \
+    INLINE void at_##name(double *acc, long from, long count, TILE_LIST(P_, params))               \
+    {                                                                                              \
+        enum { fast = 0 };                                                                         \
+        for (long j = 0; j < count; j++) {                                                         \
+            const long i = from + j;                                                               \
+            TILE_EACH(L_, params)                                                                  \
+            acc[j] = combine_##reduction(acc[j], (double)(x), (double)(y));                        \
+        }                                                                                          \
+    }                                                                                              \
+    static void r_##name(long n, double *lanes, TILE_LIST(P_, params))                             \
+    {                                                                                              \
+        for (long l = 0; l < DS_LANES && l < n; l += BLOCK) {                                      \
+            double acc[BLOCK];                                                                     \
+            long i = l;                                                                            \
+            for (int j = 0; j < BLOCK; j++) acc[j] = lanes[l + j];                                 \
+            for (; i + BLOCK <= n; i += DS_LANES) at_##name(acc, i, BLOCK, TILE_LIST(A_, params)); \
+            if (i < n) at_##name(acc, i, n - i, TILE_LIST(A_, params));                            \
+            for (int j = 0; j < BLOCK; j++) lanes[l + j] = acc[j];                                 \
+        }                                                                                          \
+    }
+#include "codegen/tile/tile.def"
+
+/* ---- storage and the rest ---------------------------------------------------------------------------------------------------- */
+
+#define CONVERT(name, out_type, in_type, function)                                                 \
+    static void name(long n, out_type *out, const in_type *in)                                     \
+    {                                                                                              \
+        INDEPENDENT for (long i = 0; i < n; i++) out[i] = function(in[i]);                         \
+    }
+CONVERT(load_f16, float, unsigned short, ds_f32_from_f16)
+CONVERT(load_bf16, float, unsigned short, ds_f32_from_bf16)
+CONVERT(store_f16, unsigned short, float, ds_f16_from_f32)
+CONVERT(store_bf16, unsigned short, float, ds_bf16_from_f32)
+
+static void lanes(double *lanes, double v)
+{
+    for (int j = 0; j < DS_LANES; j++) lanes[j] = v;
+}
+
+static void prefetch(long n, const char *p)
+{
+    for (long i = 0; i < n; i += 64) __builtin_prefetch(p + i, 1);
+}
+
+#define TABLE_(level) tile_table_##level
+#define TABLE(level) TABLE_(level)
+const TileTable TABLE(DS_TILE_LEVEL) = {{
+#define TILE(name, type, params, expr) [TILE_##name] = (TileFn)t_##name,
+#define TILE_RED(name, reduction, params, x, y) [TILE_RED_##name] = (TileFn)r_##name,
+#include "codegen/tile/tile.def"
+    [TILE_LOAD_F16] = (TileFn)load_f16,
+    [TILE_LOAD_BF16] = (TileFn)load_bf16,
+    [TILE_STORE_F16] = (TileFn)store_f16,
+    [TILE_STORE_BF16] = (TileFn)store_bf16,
+    [TILE_LANES] = (TileFn)lanes,
+    [TILE_PREFETCH] = (TileFn)prefetch,
+}};
