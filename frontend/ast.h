@@ -257,6 +257,8 @@ bool frontend_tokens(Arena *a, DiagSink *d, int file, StrBuf *out);
 bool frontend_parse(Arena *a, DiagSink *d, int file, const FrontendOptions *o, Ast *ast);
 /* Expands and checks one rule. NULL: errors were reported. Warnings may have been reported in any case. */
 Rule *frontend_check(Arena *a, DiagSink *d, const Ast *ast, const FrontendOptions *o);
+/* Checks a file that need not have an optimizer (a file of transforms): false after errors. */
+bool frontend_check_file(Arena *a, DiagSink *d, const Ast *ast, const FrontendOptions *o);
 /* Renders an AST, typed parts where present (--emit=ast). */
 void ast_print(const Ast *ast, StrBuf *out);
 void rule_print(const Rule *rule, StrBuf *out);
