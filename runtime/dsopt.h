@@ -247,7 +247,7 @@ DSOPT_API dsopt_status dsopt_hyper_info_read(dsopt_optimizer *opt, size_t i, dso
 /* "These gradients are ready": marks one new generation of gradients. Nothing is added, divided or copied (no program of this
  * version accumulates): the next step reads the buffers as they are then. `scale_used` is the factor the loss was multiplied by;
  * it must be 1 here, since no program of this version has a loss scaler: anything else is DSOPT_SCALE_MISMATCH, and no new
- * generation. Two calls in a row without an applied step between them are told to the log once. */
+ * generation. A third generation without an applied step is told to the log, once until a step is applied, with the reason. */
 DSOPT_API dsopt_status dsopt_accumulate(dsopt_optimizer *opt, double scale_used);
 
 /* Gives tensor i another gradient buffer, of the dtype it was created with; NULL: no gradient from now on. Marks no generation. A
@@ -294,7 +294,7 @@ typedef struct dsopt_report {
 
 /* Copies the report of the last step. `mode` DSOPT_LATEST or DSOPT_WAIT. */
 DSOPT_API dsopt_status dsopt_report_read(dsopt_optimizer *opt, dsopt_report *report, int mode);
-/* A value that the program exports, as the last applied step left it: `export n as grad_norm` -> "grad_norm". Exports with one
+/* A value that the program exports, as the last step that ran left it (one that was skipped computes its exports, too): `export n as grad_norm` -> "grad_norm". Exports with one
  * value per group or tensor are read by dsopt_export_read. NaN before the first step. */
 DSOPT_API dsopt_status dsopt_report_export(dsopt_optimizer *opt, const char *name, double *value);
 

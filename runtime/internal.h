@@ -1,0 +1,298 @@
+/* internal.h - what the files of the runtime share; dsopt.h is what the world sees.
+ *
+ *     context.c     contexts             optimizer.c  create, destroy      step.c     a step, its outcome
+ *     program.c     programs, built      validate.c   tensors as given     exec.c     the plan executor
+ *     device_cpu.c  the thread pool      bind.c       tables of a step     report.c   reports, exports
+ *     error.c       messages, memory     hyper.c      hyperparameters      state.c    states by name
+ *
+ * An optimizer's numbers live in blocks of doubles, one per level (codegen/plan.h); tensors without elements have a block too, but
+ * take no part in anything else. Everything a step needs is allocated when the optimizer is created.
+ */
+#ifndef RUNTIME_INTERNAL_H
+#define RUNTIME_INTERNAL_H
+#include "codegen/codegen.h"
+#include "dsopt.h"
+#include <pthread.h>
+#include <stdatomic.h>
+
+#ifdef dsopt_context_create
+#undef dsopt_context_create
+#endif
+
+#define COUNT_OF(a) (sizeof(a) / sizeof *(a))
+
+/* ---- error.c ------------------------------------------------------------------------------------------------------------------- */
+
+/* Keeps a message in the context (or, ctx NULL, in the thread) and returns `status`. */
+dsopt_status error_set(dsopt_context *ctx, dsopt_status status, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+/* The same for a text of any length; where there is no memory for it, its head. */
+dsopt_status error_set_text(dsopt_context *ctx, dsopt_status status, const char *text);
+dsopt_status error_oom(dsopt_context *ctx);
+void log_line(dsopt_context *ctx, dsopt_log_level level, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+
+/* Memory from the user's allocator, or the C library's. Regions are zeroed, aligned to 64, and may be huge. */
+void *mem_realloc(const Allocator *a, void *p, size_t bytes);
+void mem_free(const Allocator *a, void *p);
+typedef struct Region {
+    void *base;    /* aligned; NULL: empty */
+    void *raw;     /* what the allocator gave */
+    size_t mapped; /* bytes of an own mapping; 0: raw is the allocator's */
+} Region;
+bool region_alloc(const Allocator *a, size_t bytes, Region *out);
+void region_free(const Allocator *a, Region *r);
+
+/* Calls body(arg) with `a` set to jump back here when memory runs out: then DSOPT_OUT_OF_MEMORY, kept in ctx. */
+dsopt_status arena_try(dsopt_context *ctx, Arena *a, dsopt_status (*body)(void *arg), void *arg);
+
+/* Structs from callers of other versions: copies what both know, zeroes the rest. False: `size` is 0 or smaller than any version's,
+ * or members that this version does not know are set; the message names the struct. */
+bool struct_in(dsopt_context *ctx, const char *name, void *to, size_t known, const void *from, dsopt_status *status);
+/* Writes back at most the caller's size. */
+bool struct_out(dsopt_context *ctx, const char *name, void *to, const void *from, size_t known, dsopt_status *status);
+
+/* A closed set of strings -> index, open addressing; memory from an arena. */
+typedef struct NameMap {
+    const char **keys;
+    uint32_t *values;
+    size_t mask;
+} NameMap;
+void names_init(NameMap *map, Arena *a, size_t most);
+/* The value under `key`, after putting `value` there if it was absent (*added). The key is not copied. */
+uint32_t names_put(NameMap *map, const char *key, uint32_t value, bool *added);
+int64_t names_get(const NameMap *map, const char *key); /* -1: absent */
+
+/* ---- context.c, device_cpu.c ----------------------------------------------------------------------------------------------------- */
+
+typedef struct Pool Pool;
+
+struct dsopt_context {
+    Allocator alloc;
+    dsopt_log_fn log;
+    void *log_user;
+    const Backend *backend;
+    BackendOptions options;
+    char *strings; /* isa and cc, owned */
+    Pool *pool;
+    uint64_t seed;
+    char line[1024]; /* the last error, if it is one line */
+    char *text;      /* if it is longer; owned */
+};
+
+typedef void (*PoolJob)(void *arg, int worker, void *scratch);
+
+Pool *pool_new(const Allocator *a, int threads); /* NULL: out of memory, or of threads */
+void pool_free(Pool *p);
+int pool_threads(const Pool *p);
+bool pool_reserve(Pool *p, size_t scratch_bytes); /* per thread; not while a job runs */
+void *pool_scratch(Pool *p, int worker);
+/* Runs job(arg, 0 … threads-1, scratch) on that many threads, the caller being worker 0, and returns when all are done. */
+void pool_run(Pool *p, int threads, PoolJob job, void *arg);
+
+/* The floating-point environment of a step: round to nearest, no flush to zero, exceptions masked. */
+unsigned fpenv_enter(void);
+void fpenv_leave(unsigned saved);
+
+/* ---- program.c ------------------------------------------------------------------------------------------------------------------- */
+
+/* Machine code under one backend: of one variant of a module, and of its scalar programs. */
+typedef struct Built {
+    struct Built *next;
+    const Backend *backend;
+    const char *isa, *cc; /* NULL or a text, as in BackendOptions */
+    const Variant *variant;
+    BuiltVariant code;
+} Built;
+typedef struct BuiltPrograms {
+    struct BuiltPrograms *next;
+    const Backend *backend;
+    const char *isa, *cc;
+    BuiltScalars code;
+} BuiltPrograms;
+
+/* One lowering of the program's rule: without or with the guard of 16-bit gradients. */
+typedef struct ProgramModule {
+    IrModule *m; /* NULL: not made yet */
+    Plan *plan;
+    Variant **variants; /* each (body, storage) scheduled so far */
+    size_t nvariants, cap;
+    Built *built;
+    BuiltPrograms *scalars;
+    DType *storage; /* per element slot as options say; p and g: DT_COUNT where they say nothing */
+} ProgramModule;
+
+/* The checked rule, from which modules are lowered. */
+typedef struct ProgramSource {
+    SourceSet sources;
+    DiagSink diags;
+    Ast ast;
+    Rule *rule;
+    FrontendOptions options;
+    const char *storage;
+} ProgramSource;
+
+struct dsopt_program {
+    atomic_int refs;
+    Allocator alloc;
+    pthread_mutex_t lock; /* of all below */
+    Arena arena;
+    bool compute_f64;
+    const char *name;
+    ProgramModule modules[2]; /* [guarded] */
+    ProgramSource source;
+};
+
+/* The module with or without guard; made when first asked for, scheduled if the context's backend needs that. */
+dsopt_status program_module(dsopt_context *ctx, dsopt_program *p, bool guarded, ProgramModule **out);
+/* Code for a body under a storage of its element slots; and the scalar programs. Both cached in the program. */
+dsopt_status program_build(dsopt_context *ctx, dsopt_program *p, ProgramModule *pm, uint32_t body, const DType *storage,
+                           const Built **out);
+dsopt_status program_build_scalars(dsopt_context *ctx, dsopt_program *p, ProgramModule *pm, const BuiltPrograms **out);
+
+/* ---- optimizers ------------------------------------------------------------------------------------------------------------------ */
+
+/* A tensor as it was given, checked. */
+typedef struct TensorInfo {
+    const char *name;
+    uint32_t group;
+    int ndim;
+    int64_t rows, cols, numel;
+    DType dtype, grad_dtype;
+    void *param;
+    const void *grad;
+    int64_t live; /* its place among the tensors that have elements; -1: it has none */
+    double *block;
+} TensorInfo;
+
+typedef struct OptGroup {
+    const char *name;
+    double *block;
+    uint8_t *is_set; /* per hyper slot of group rate, by slot number: has a value */
+    bool active;     /* has a tensor that takes part in this step */
+} OptGroup;
+
+typedef struct OptVariant {
+    const Variant *v; /* NULL under interp */
+    const Built *built;
+    int *kernel_of_phase; /* index into v->kernels, -1: none */
+    size_t row_begin, row_end;
+    DType *storage;
+} OptVariant;
+
+/* What a live tensor is to the plan executor. */
+typedef struct LiveTensor {
+    uint32_t info;    /* index into tensors */
+    uint32_t variant;
+    uint32_t rank;    /* by name, among those that have elements */
+    uint32_t class_;
+    size_t row, nrows; /* its rows in the table, while it takes part */
+} LiveTensor;
+
+typedef struct Share {
+    _Alignas(64) atomic_size_t next;
+    size_t end, batch;
+} Share;
+
+typedef struct Interval {
+    uintptr_t begin, end;
+    uint32_t tensor;
+    bool is_grad;
+} Interval;
+
+typedef enum ExecOutcome { EXEC_DONE, EXEC_NOTHING_WRITTEN, EXEC_HALF_DONE } ExecOutcome;
+
+struct dsopt_optimizer {
+    dsopt_context *ctx;
+    dsopt_program *prog;
+    ProgramModule *pm;
+    const IrModule *m;
+    const Plan *plan; /* NULL under interp */
+    Arena arena;      /* names and tables */
+    Region state, blocks, temps, tables;
+
+    TensorInfo *tensors;
+    size_t ntensors;
+    NameMap tensor_names, group_names;
+    OptGroup *groups;
+    uint32_t ngroups;
+    uint8_t *global_set; /* per slot: a global hyper has a value */
+    size_t block_size[LEVEL_COUNT];
+    int t_slot, numel_all_slot, lr_slot, skip_slot; /* slot numbers; -1: none */
+    const char *poison; /* why only destroy is accepted; NULL: healthy */
+
+    /* tables of a step (bind.c) */
+    ExecState x; /* the live tensors, as executors see them */
+    LiveTensor *live;
+    uint32_t *by_rank; /* live tensors in byte order of names */
+    OptVariant *variants;
+    size_t nvariants;
+    uint32_t nelem, nptr; /* element slots; with temporaries */
+    bool stale;           /* which tensors take part, or their t, has changed: tables are to be rebuilt */
+    bool rebound;         /* a gradient was bound: overlaps are to be checked */
+    uint32_t *active;     /* live tensors that take part, in order of rows */
+    size_t nactive;
+    DsRow *rows;
+    size_t nrows;
+    DsTensorRow *tensor_rows;
+    double *class_blocks;
+    uint32_t *class_rep; /* a live tensor of each class */
+    uint32_t *class_table;
+    size_t nclasses, class_mask;
+    double *partial;
+    double *roots;
+    unsigned char *present;
+    size_t *split; /* where the rows of each share begin: [nshares + 1] */
+    Share *shares; /* rows not yet taken, while a sweep runs */
+    int nshares;
+    Interval *spans, *spans_tmp;
+    const BuiltPrograms *programs;
+    int *npartial; /* per phase */
+
+    ExecOutcome (*exec)(dsopt_optimizer *opt);
+
+    /* the loop around it */
+    int64_t micro; /* accumulates since a step used the gradients */
+    int64_t unapplied; /* accumulates since a step was applied */
+    bool warned;
+    bool hypers_complete; /* every hyperparameter that needs a value has one */
+    int64_t steps;
+    dsopt_report report;
+
+    /* states by name (state.c) */
+    uint32_t *tensor_states, *group_states, *global_states; /* slot numbers */
+    uint32_t ntensor_states, ngroup_states, nglobal_states;
+    const char **paths; /* [group][tensor state, then group state], then global states */
+};
+
+/* Every call on an optimizer begins so. */
+#define OPT_CHECK(opt)                                                                                                             \
+    do {                                                                                                                           \
+        if (!(opt)) return DSOPT_INVALID_ARGUMENT;                                                                                 \
+        if ((opt)->poison)                                                                                                         \
+            return error_set((opt)->ctx, DSOPT_POISONED, "this optimizer can only be destroyed: %s", (opt)->poison);               \
+    } while (0)
+
+/* validate.c */
+/* Checks tensors and copies what is kept of them into opt (its arena jumps when out of memory): tensors, tensor_names, spans. */
+dsopt_status tensors_validate(dsopt_optimizer *opt, const dsopt_tensor *given, size_t n, bool f64, const char ***group_of);
+/* The memory of all parameters and gradients; `out` has room for 2 n. Returns how many. */
+size_t spans_collect(const TensorInfo *tensors, size_t n, Interval *out);
+/* The first two of n intervals that overlap where that is not allowed. Sorts them; tmp is as long as v. */
+bool spans_overlap(Interval *v, Interval *tmp, size_t n, const Interval **a, const Interval **b);
+dsopt_status spans_report(dsopt_context *ctx, const TensorInfo *tensors, const Interval *a, const Interval *b);
+
+/* bind.c */
+dsopt_status tables_alloc(dsopt_optimizer *opt);
+dsopt_status tables_update(dsopt_optimizer *opt); /* before a step: who takes part; allocates nothing */
+
+/* exec.c */
+ExecOutcome exec_plan(dsopt_optimizer *opt);
+ExecOutcome exec_interp(dsopt_optimizer *opt);
+
+/* hyper.c, state.c */
+void hyper_init(dsopt_optimizer *opt);
+dsopt_status hyper_check_set(dsopt_optimizer *opt); /* all that the next step needs have values */
+void state_names(dsopt_optimizer *opt);             /* from the arena; jumps when out of memory */
+/* How well `wanted` names `full`: 3 all of it, 2 all but the first part, 1 the last parts, 0 not at all. */
+int path_match(const char *full, const char *wanted);
+void state_fill(void *base, DType storage, int64_t count, double value);
+#endif
