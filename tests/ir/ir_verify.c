@@ -1,0 +1,212 @@
+/* The verifier: one module per rule of docs/ir.md that breaks it, and the sentence that says so. */
+#include "ir_test.h"
+
+#define HEAD32 "dsopt-ir 1\nmodule x compute f32\n"
+#define PG "slot p param f32.element\nslot g grad f32.element\n"
+#define H "slot h hyper f64.group = 1 in (-inf, inf)\n"
+#define REST                                                                                       \
+    "slot t count f64.tensor = 0\nslot m state f32.element = 0\nslot w state f64.group = 0\n"      \
+    "slot r0 result f64.tensor\nslot r1 result f64.global\nslot r2 result bool.global\n"           \
+    "slot e export f64.global\nslot skip skip bool.global\nslot W state f64.global = 0\n"
+#define BODY HEAD32 PG H REST "body x step\n"
+
+static const struct {
+    const char *text, *why;
+} broken[] = {
+    /* slots */
+    {HEAD32, "module: p and g are missing"},
+    {HEAD32 "slot g grad f32.element\n",
+     "slot g: p is slot 0 and g slot 1, and only they are parameter and gradient"},
+    {HEAD32 PG "slot q grad f32.element\n",
+     "slot q: p is slot 0 and g slot 1, and only they are parameter and gradient"},
+    {HEAD32 PG "slot h hyper f32.element = 1 in [0, 1]\n",
+     "slot h: a slot of this kind is a scalar"},
+    {HEAD32 PG "slot m state f64.element = 0\n", "slot m: elements are f32 here"},
+    {"dsopt-ir 1\nmodule x compute f64\n" PG, "slot p: elements are f64 here"},
+    {HEAD32 PG "slot m state f32.row = 0\n", "slot m: rate row"},
+    {HEAD32 PG "slot m state f32.group = 0\n", "slot m: scalars of this kind are f64"},
+    {HEAD32 PG "slot t count bool.tensor = 0\n", "slot t: scalars of this kind are f64"},
+    {HEAD32 "slot p param f64.group\n", "slot p: p and g vary over elements"},
+    {HEAD32 PG "slot h hyper f64.tensor = 1 in [0, 1]\n",
+     "slot h: a hyperparameter has group or global rate"},
+    {HEAD32 PG "slot t count f64.group = 0\n",
+     "slot t: a slot of this kind has tensor or global rate"},
+    {HEAD32 PG "slot r0 result f64.group\n",
+     "slot r0: a slot of this kind has tensor or global rate"},
+    {HEAD32 PG "slot v skip bool.tensor\n", "slot v: the skip verdict is global"},
+    {HEAD32 PG "slot v skip bool.global\nslot w skip bool.global\n",
+     "slot w: a second skip verdict"},
+    {HEAD32 PG "slot size prop f64.tensor\n", "slot size: no such property of a tensor"},
+    {HEAD32 PG "slot numel prop f64.global\n",
+     "slot numel: numel_all is global, the others per tensor"},
+    {HEAD32 PG "slot m state f32.element as bf16 = 0\n",
+     "slot m: only scalar states may be stored as f32"},
+    {HEAD32 PG "slot h hyper f64.group = 1 in [1, 0]\n", "slot h: an empty range"},
+    {HEAD32 PG "slot h hyper f64.group = 1 in [nan, 0]\n", "slot h: an empty range"},
+    /* constants, loads, rounds */
+    {BODY "  %0:f64.group = const 1\n", "body x step: %0: a constant is global"},
+    {BODY "  %0:f32.global = const 0x1.99999999p-4\n", "body x step: %0: not a value of f32"},
+    {BODY "  %0:f16.global = const 1\n", "body x step: %0: a constant is f64, f32 or bool"},
+    {BODY "  %0:f64.group = load r0\n", "body x step: %0: slot r0 is only written in a step"},
+    {BODY "  %0:f64.group = load e\n", "body x step: %0: slot e is only written in a step"},
+    {BODY "  %0:f32.group = load h\n", "body x step: %0: slot h is f64.group"},
+    {BODY "  %0:f64.tensor = load h\n", "body x step: %0: slot h is f64.group"},
+    {BODY "  %0:f32.element = load g\n  %1:f32.element = round %0\n",
+     "body x step: %1: operand is not a scalar of f64"},
+    {BODY "  %0:f64.group = load h\n  %1:f64.group = round %0\n",
+     "body x step: %1: gives f32, not f64"},
+    {BODY "  %0:f64.group = load h\n  %1:f32.tensor = round %0\n",
+     "body x step: %1: has rate group, not tensor"},
+    /* map ops */
+    {BODY "  %0:f64.group = load h\n  %1:f32.element = load g\n  %2:f32.element = mul %0 %1\n",
+     "body x step: %2: operands are f32 and f64"},
+    {BODY "  %0:f64.group = load h\n  %1:bool.group = finite %0\n  %2:f64.group = neg %1\n",
+     "body x step: %2: operand is a truth value"},
+    {BODY "  %0:f64.group = load h\n  %1:bool.group = not %0\n",
+     "body x step: %1: operand is a number"},
+    {BODY "  %0:f64.group = load h\n  %1:f64.group = select %0 %0 %0\n",
+     "body x step: %1: the condition of a select is not bool"},
+    {BODY "  %0:bool.global = const true\n  %1:bool.global = select %0 %0 %0\n",
+     "body x step: %1: operand is a truth value"},
+    {BODY "  %0:f32.element = load g\n  %1:bool.element = finite %0\n  %2:f64.group = load h\n"
+          "  %3:f64.element = select %1 %2 %2\n",
+     "body x step: %3: f64 meets elements without round"},
+    {BODY "  %0:f64.group = load h\n  %1:f32.group = round %0\n  %2:f32.group = mul %1 %1\n",
+     "body x step: %2: scalars are computed in f64"},
+    {BODY "  %0:f32.element = load g\n  %1:f64.element = neg %0\n",
+     "body x step: %1: gives f32, not f64"},
+    {BODY "  %0:f64.group = load h\n  %1:f64.tensor = neg %0\n",
+     "body x step: %1: has rate group, not tensor"},
+    /* reductions */
+    {BODY "  %0:f32.element = load g\n  %1:f64.group = sum[group] %0 -> r0\n",
+     "body x step: %1: the scope is [all] or [tensor]"},
+    {BODY "  %0:f64.group = load h\n  %1:f64.global = sum[all] %0 -> r1\n",
+     "body x step: %1: [all] of a group value: nothing to reduce"},
+    {BODY "  %0:f32.element = load g\n  %1:f64.tensor = any[tensor] %0 -> r0\n",
+     "body x step: %1: operand is a number"},
+    {BODY "  %0:f32.element = load g\n  %1:bool.element = finite %0\n  %2:bool.tensor = "
+          "sum[tensor] %1 -> r0\n",
+     "body x step: %2: operand is a truth value"},
+    {BODY "  %0:f32.element = load g\n  %1:f32.tensor = sum[tensor] %0 -> r0\n",
+     "body x step: %1: gives f64, not f32"},
+    {BODY "  %0:f32.element = load g\n  %1:f64.tensor = sum[tensor] %0 -> r1\n",
+     "body x step: %1: slot r1 is f64.global"},
+    {BODY "  %0:f32.element = load g\n  %1:f64.tensor = sum[tensor] %0 -> w\n",
+     "body x step: %1: slot w is not for results"},
+    {BODY "  %0:f32.element = load g\n  %1:f64.tensor = sum[tensor] %0 -> r0\n  %2:f64.tensor = "
+          "sumsq[tensor] %0 -> r0\n",
+     "body x step: %2: slot r0 has a result already"},
+    {BODY "  %0:f32.element = load g\n  %1:bool.element = finite %0\n  %2:f64.tensor = sum[tensor] "
+          "%0 -> r0 if %1\n",
+     "body x step: %2: the guard is not a bool of tensor rate or coarser"},
+    {BODY "  %0:f32.element = load g\n  %1:f64.group = load h\n  %2:f64.tensor = dot[tensor] %0 %1 "
+          "-> r0\n",
+     "body x step: %2: operands are f32 and f64"},
+    /* stores */
+    {BODY "  %0:f32.element = load g\n  store g %0\n",
+     "body x step: store g: a slot of this kind is not stored"},
+    {BODY "  %0:f64.group = load h\n  store h %0\n",
+     "body x step: store h: a slot of this kind is not stored"},
+    {BODY "  %0:f32.element = load g\n  store p %0\n  store p %0\n",
+     "body x step: store p: a second store"},
+    {BODY "  %0:f64.group = load h\n  store p %0\n", "body x step: store p: a value of f64"},
+    {BODY "  %0:bool.global = const true\n  store W %0\n", "body x step: store W: a value of bool"},
+    {BODY "  %0:f64.tensor = load t\n  store w %0\n",
+     "body x step: store w: a value of rate tensor"},
+    {BODY "  %0:f32.element = load g\n  %1:bool.element = finite %0\n  store p %0 if %1\n",
+     "body x step: store p: the guard is not a bool of tensor rate or coarser"},
+    {BODY "  %0:f64.tensor = load t\n  %1:bool.tensor = finite %0\n  %2:f64.group = load h\n  "
+          "store w %2 if %1\n",
+     "body x step: store w: the guard is not a bool of group rate or coarser"},
+    {BODY "  %0:f32.element = load g\n  %1:f64.group = load h\n  store p %0 if %1\n",
+     "body x step: store p: the guard is not a bool of tensor rate or coarser"},
+    {BODY "  %0:f64.global = load W\n  noskip %0\n", "body x step: noskip is not bool.global"},
+    {BODY "  %0:f32.element = load g\n  %1:f64.global = load W\n  %2:bool.global = finite %1\n  "
+          "noskip %2\n  store p %0\n",
+     "body x step: store p: the guard lacks noskip"},
+    {BODY "  %0:f32.element = load g\n  %1:f64.global = load W\n  %2:bool.global = finite %1\n  "
+          "%3:bool.global = or %2 %2\n"
+          "  noskip %2\n  store p %0 if %3\n",
+     "body x step: store p: the guard lacks noskip"},
+};
+
+static void check_broken(void)
+{
+    for (size_t i = 0; i < sizeof broken / sizeof *broken; i++) {
+        Arena a = {0};
+        StrBuf why = {.arena = &a};
+        IrModule *m = ir_parse_unverified(&a, broken[i].text, &why);
+        REQUIRE(m, "row %zu does not parse: %s", i, why.text);
+        bool ok = ir_verify(m, &why);
+        CHECK(!ok && why.text && strcmp(why.text, broken[i].why) == 0,
+              "row %zu: got '%s', want '%s'", i, why.text ? why.text : "ok", broken[i].why);
+        CHECK(!ir_parse(&a, broken[i].text, &(StrBuf){.arena = &a}), "row %zu: ir_parse took it",
+              i);
+        CHECK(!ir_run_passes(&a, m, NULL, NULL, NULL), "row %zu: passes took it", i);
+        arena_free(&a);
+    }
+}
+
+/* What no text can say. */
+static void check_damaged_memory(void)
+{
+    for (int kind = 0; kind < 12; kind++) {
+        Arena a = {0};
+        IrModule *m = small_module(&a, false);
+        uint32_t h = add_hyper(m, "h", 1);
+        IrBuilder b;
+        ir_builder_init(&b, m, ir_body_new(m, "x", "step"));
+        IrRef g = ir_load(&b, 1), u = ir_op(&b, OP_MUL, ir_load(&b, h), g, IR_NONE);
+        ir_store(&b, 0, u, IR_NONE);
+        IrBody *body = m->bodies;
+        StrBuf good = {.arena = &a}, why = {.arena = &a};
+        CHECK(ir_verify(m, &good), "%s", good.text);
+        switch (kind) {
+        case 0: body->ins[u].op = IR_OP_END; break;
+        case 1: body->ins[u].arg[0] = u; break;
+        case 2: body->ins[u].arg[1] = IR_NONE; break;
+        case 3: body->ins[u].arg[2] = g; break;
+        case 4: body->ins[g].lit.slot = m->nslots; break;
+        case 5: body->stores[0].slot = m->nslots; break;
+        case 6: body->stores[0].value = body->n; break;
+        case 7: body->stores[0].guard = body->n; break;
+        case 8: m->slots[h].index++; break;
+        case 9: m->nelem++; break;
+        case 10: m->slots[h].name = "two words"; break;
+        case 11: body->noskip = body->n; break;
+        }
+        CHECK(!ir_verify(m, &why) && why.len > 0, "damage %d was not seen", kind);
+        arena_free(&a);
+    }
+}
+
+static void check_good(void)
+{
+    static const char *const good[] = {
+        /* noskip anywhere in a chain of ands; exports and the verdict need none */
+        BODY
+        "  %0:f32.element = load g\n  %1:f64.global = load W\n  %2:bool.global = finite %1\n"
+        "  %3:f64.tensor = load t\n  %4:bool.tensor = finite %3\n  %5:bool.tensor = and %4 %2\n"
+        "  %6:bool.tensor = and %5 %4\n  %7:bool.global = not %2\n  noskip %2\n"
+        "  store p %0 if %6\n  store skip %7\n  store e %2\n  store W %1 if %2\n",
+        /* a reduction of tensor values, one of a scalar over elements, a count, a guarded any */
+        BODY
+        "  %0:f64.tensor = load t\n  %1:f64.global = sum[all] %0 -> r1\n  %2:f64.tensor = "
+        "sum[tensor] %1 -> r0\n"
+        "  %3:f32.element = load g\n  %4:bool.element = finite %3\n  %5:bool.tensor = finite %0\n"
+        "  %6:bool.global = any[all] %4 -> r2 if %5\n",
+    };
+    for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
+        Arena a = {0};
+        must_parse(&a, good[i]);
+        arena_free(&a);
+    }
+}
+
+int main(void)
+{
+    check_good();
+    check_broken();
+    check_damaged_memory();
+    return check_done();
+}
