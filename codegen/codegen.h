@@ -8,6 +8,7 @@
 #define CODEGEN_CODEGEN_H
 #include "abi.h"
 #include "backend.h"
+#include "compile.h"
 #include "exec.h"
 #include "ir.h"
 #include "plan.h"

@@ -64,7 +64,8 @@ typedef struct Slot {
     const char *name; /* short: "m", "lr", "t" */
     const char *path; /* "lamb.clip_global_norm.limit", "adamw.m"; "" for implicit ones */
     /* HYPER: default and range as set-time checks see them. Defaults that depend on other hypers are evaluated where read and have
-     * no slot value of their own: has_default false, derived true until set. */
+     * no slot value of their own: has_default false, derived true; the slot holds NaN (which no range admits) until the hyper is
+     * set, and the body chooses between the two. */
     bool has_default, lo_open, hi_open, derived;
     double def, lo, hi; /* -inf, inf where unbounded; a bound of inf that is closed admits it */
     double init;        /* STATE, COUNT: the value before the first step (0 where the body computes it) */

@@ -68,8 +68,9 @@ struct Expr {
     int nargs;
     Symbol *sym; /* EX_NAME, EX_OLD, EX_INDEX after check */
     uint32_t id; /* of nodes made by check: a number below Rule.nexprs. Checked trees share nodes (arguments of inlined functions) */
-    uint32_t depth; /* of nodes made by check: longest way down */
+    uint32_t depth; /* longest way down, at most EXPR_DEPTH_MAX as parsed: recursion over parsed trees is safe */
 };
+enum { EXPR_DEPTH_MAX = 1000, NEST_MAX = 256 };
 
 /* ---- statements -------------------------------------------------------------------------------------------------------------- */
 
@@ -172,13 +173,18 @@ struct Item {
     Expr *value; /* FN, SCHEDULE */
     RecipeStmt *recipe;
     const char *doc; /* the comment lines directly above, without '#'; "" if none */
+    bool broken;     /* a syntax error was reported in it: parts are missing, further messages would mislead */
 };
 
+typedef struct NameTable NameTable; /* names.c */
 typedef struct Ast {
-    Item **items;
+    Item **items; /* imported files' items stand before those of the file that imports them */
     size_t n, cap;
     int file; /* the file that was asked for; the others were imported */
+    NameTable *names;
 } Ast;
+/* The one pointer that stands for these n bytes in this compilation. */
+const char *ast_intern(Arena *a, Ast *ast, const char *s, size_t n);
 
 /* ---- symbols (made by check) --------------------------------------------------------------------------------------------------- */
 
@@ -251,6 +257,8 @@ bool frontend_tokens(Arena *a, DiagSink *d, int file, StrBuf *out);
 bool frontend_parse(Arena *a, DiagSink *d, int file, const FrontendOptions *o, Ast *ast);
 /* Expands and checks one rule. NULL: errors were reported. Warnings may have been reported in any case. */
 Rule *frontend_check(Arena *a, DiagSink *d, const Ast *ast, const FrontendOptions *o);
+/* Checks a file that need not have an optimizer (a file of transforms): false after errors. */
+bool frontend_check_file(Arena *a, DiagSink *d, const Ast *ast, const FrontendOptions *o);
 /* Renders an AST, typed parts where present (--emit=ast). */
 void ast_print(const Ast *ast, StrBuf *out);
 void rule_print(const Rule *rule, StrBuf *out);

@@ -74,9 +74,8 @@ Diag *diag_report(DiagSink *d, DiagCode code, Span at, ...)
         keep = *count <= DIAG_MAX;
     }
     if (!keep) {
-        Diag *scratch = ARENA_NEW(d->arena, Diag);
-        if (scratch) *scratch = diag;
-        return scratch;
+        d->scratch = diag;
+        return &d->scratch;
     }
     va_list ap;
     va_start(ap, at);
@@ -98,6 +97,7 @@ static void add_note(DiagSink *d, Diag *diag, Span at, const char *text)
 
 void diag_note(DiagSink *d, Diag *diag, Span at, const char *fmt, ...)
 {
+    if (diag == &d->scratch) return;
     va_list ap;
     va_start(ap, fmt);
     add_note(d, diag, at, arena_vprintf(d->arena, fmt, ap));
@@ -106,6 +106,7 @@ void diag_note(DiagSink *d, Diag *diag, Span at, const char *fmt, ...)
 
 void diag_hint(DiagSink *d, Diag *diag, const char *fmt, ...)
 {
+    if (diag == &d->scratch) return;
     va_list ap;
     va_start(ap, fmt);
     add_note(d, diag, (Span){0, 0}, arena_vprintf(d->arena, fmt, ap));

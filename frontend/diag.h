@@ -68,6 +68,7 @@ typedef struct DiagSink {
     int nerrors, nwarnings; /* counted past DIAG_MAX, too */
     bool werror;
     uint8_t disabled[DIAG_CODE_COUNT]; /* -Wno-NAME */
+    Diag scratch;                      /* what diag_report returns for messages that are not kept */
 } DiagSink;
 
 /* Collects one message; arguments as the row's format says. Returns it for notes (never NULL: past the limit, or where the same

@@ -231,9 +231,8 @@ static const char *path_mistake(const char *path)
 /* One place to look: file index, -1 not there, -2 reported. `key` tells whether two imports name one file. */
 static int try_path(DiagSink *d, Span at, const char *path, SourceKeys *keys)
 {
-    char *real = realpath(path, NULL);
-    const char *key = real ? arena_strdup(d->arena, real) : path;
-    free(real);
+    char real[PATH_MAX]; /* on the stack: an arena's longjmp would leak what realpath allocates */
+    const char *key = realpath(path, real) ? arena_strdup(d->arena, real) : path;
     for (size_t i = 0; i < keys->n; i++) {
         if (strcmp(keys->items[i].key, key) == 0) return keys->items[i].file;
     }
@@ -267,9 +266,8 @@ static int try_stdlib(DiagSink *d, Span at, const char *path, SourceKeys *keys)
 void source_key(DiagSink *d, int file, SourceKeys *keys)
 {
     const char *name = d->sources->files[file].name;
-    char *real = name[0] == '<' ? NULL : realpath(name, NULL);
-    const char *key = real ? arena_strdup(d->arena, real) : name;
-    free(real);
+    char real[PATH_MAX];
+    const char *key = name[0] != '<' && realpath(name, real) ? arena_strdup(d->arena, real) : name;
     ARENA_PUSH(d->arena, keys->items, keys->n, keys->cap, ((SourceKey){key, file}));
 }
 

@@ -147,7 +147,9 @@ const char *number_format(char out[32], double value)
 {
     locale_t c = newlocale(LC_ALL_MASK, "C", (locale_t)0);
     locale_t old = c ? uselocale(c) : (locale_t)0;
-    for (int digits = 1; digits <= 17; digits++) {
+    bool whole = value == floor(value) && fabs(value) < 1e15;
+    if (whole) snprintf(out, 32, "%.0f", value);
+    for (int digits = 1; !whole && digits <= 17; digits++) {
         snprintf(out, 32, "%.*g", digits, value);
         if (strtod(out, NULL) == value) break;
     }

@@ -1,0 +1,9 @@
+/* compile.h - from source text to the module that plans and executors take, in one call. */
+#ifndef CODEGEN_COMPILE_H
+#define CODEGEN_COMPILE_H
+#include "ir.h"
+
+/* Parses file `file` of the sink's sources, checks the rule that `o` names, lowers it and runs all passes. NULL: errors were
+ * reported in `d` (warnings may be in any case). `guard_gradients`: the implicit guard of 16-bit gradients (LowerOptions). */
+IrModule *compile_source(Arena *a, DiagSink *d, int file, const FrontendOptions *o, bool guard_gradients);
+#endif

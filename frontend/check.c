@@ -1,0 +1,173 @@
+/* check.c - from a parsed file to one checked rule.
+ *
+ * frontend_check picks the rule that is wanted and checks it; then it checks everything else of the file that was asked for, so
+ * that one run reports all mistakes. What was imported is checked where it is used.
+ *
+ *     optimizer sgd { hyper lr = 0.1;  p -= lr * g }
+ *  -> Rule {name "sgd", hypers {sgd.lr}, body {WRITE p := SUB(p, MUL(lr, g))}}
+ */
+#include "check.h"
+#include <string.h>
+
+Diag *check_noted(Checker *c, Diag *d)
+{
+    for (const CallFrame *f = c->x.calls; f; f = f->up)
+        diag_note(c->diags, d, f->at, "in this call of '%s'", f->fn->name.text);
+    return d;
+}
+
+void check_word(Checker *c, Words *w, const char *word)
+{
+    ARENA_PUSH(c->arena, w->list, w->n, w->cap, word);
+}
+
+void check_did_you_mean(Checker *c, Diag *d, const char *word, const Words *w)
+{
+    const char *close = diag_suggest(word, w->list, w->n);
+    if (close) diag_hint(c->diags, d, "did you mean '%s'?", close);
+}
+
+void check_unsupported(Checker *c, Span at, const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    const char *what = arena_vprintf(c->arena, fmt, ap);
+    va_end(ap);
+    REPORT(c, DIAG_UNSUPPORTED, at, what);
+}
+
+/* ---- what a whole rule must satisfy ----------------------------------------------------------------------------------------------- */
+
+static void check_whole(Checker *c)
+{
+    const Item *item = c->rule->item;
+    if (item->kind == IT_OPTIMIZER && !c->p_live) {
+        Diag *d = REPORT(c, DIAG_NEVER_WRITES_P, item->name.span, item->name.text);
+        diag_hint(c->diags, d, "a step is written 'p -= lr * g'");
+    }
+    for (size_t i = 0; i < c->ndeclared; i++) {
+        Symbol *s = c->declared[i];
+        if (s->kind == SYM_HYPER) {
+            if (!s->read) REPORT(c, DIAG_HYPER_UNUSED, s->span, s->name);
+            continue;
+        }
+        if (s->dtype == DT_COUNT) continue;
+        if (!s->written && !s->derived) {
+            Diag *d = REPORT(c, DIAG_STATE_CONSTANT, s->span, s->name);
+            diag_hint(c->diags, d, "write it ('%s := …'), or make it a hyperparameter", s->name);
+        } else if (!s->read)
+            REPORT(c, DIAG_STATE_UNREAD, s->span, s->name);
+    }
+}
+
+/* Checks an optimizer, or a transform by itself, as a rule of its own. */
+static Rule *check_rule(Arena *a, DiagSink *d, const Ast *ast, const FrontendOptions *o, Item *item)
+{
+    Checker c = {.arena = a, .diags = d, .ast = ast, .options = o};
+    c.rule = ARENA_NEW(a, Rule);
+    c.rule->name = item->name.text;
+    c.rule->item = item;
+    c.rule->body = c.out = ARENA_NEW(a, Block);
+    c.define_used = ARENA_ARRAY(a, bool, o->ndefines + 1);
+    check_given_symbols(&c);
+    Instance inst = {.item = item, .path = item->name.text};
+    c.x.inst = &inst;
+    check_instance(&c, item, NULL, NULL);
+    if (!c.murky && !c.too_long) check_whole(&c);
+    check_defines(&c);
+    return c.rule;
+}
+
+/* Checks a function's body by itself, for mistakes that hold whatever its arguments are. */
+static void check_function(Arena *a, DiagSink *d, const Ast *ast, const FrontendOptions *o, Item *fn)
+{
+    Checker c = {.arena = a, .diags = d, .ast = ast, .options = o};
+    Instance inst = {.item = fn, .path = fn->name.text};
+    c.rule = ARENA_NEW(a, Rule);
+    c.rule->name = fn->name.text;
+    c.rule->item = fn;
+    c.x.inst = &inst;
+    check_given_symbols(&c);
+    Expr **args = ARENA_ARRAY(a, Expr *, fn->nparams + 1);
+    for (size_t i = 0; i < fn->nparams; i++) {
+        args[i] = ARENA_NEW(a, Expr);
+        *args[i] = (Expr){.kind = EX_BAD, .span = fn->params[i].name.span};
+        if (fn->params[i].init) check_expr(&c, fn->params[i].init);
+    }
+    expand_fn(&c, fn, args, (Span){0, 0});
+}
+
+/* ---- the file ----------------------------------------------------------------------------------------------------------------------- */
+
+static bool in_main_file(const DiagSink *d, const Ast *ast, const Item *item)
+{
+    const SourceFile *f = source_file(d->sources, item->span.begin);
+    return !f || f == &d->sources->files[ast->file];
+}
+
+static Item *pick_rule(Arena *a, DiagSink *d, const Ast *ast, const FrontendOptions *o)
+{
+    Item *last = NULL, *last_imported = NULL, *named = NULL;
+    const char **words = ARENA_ARRAY(a, const char *, ast->n + 1);
+    size_t n = 0;
+    for (size_t i = 0; i < ast->n; i++) {
+        Item *item = ast->items[i];
+        if (item->kind != IT_OPTIMIZER) continue;
+        words[n++] = item->name.text;
+        *(in_main_file(d, ast, item) ? &last : &last_imported) = item;
+        if (o->rule && strcmp(item->name.text, o->rule) == 0) named = item;
+    }
+    if (o->rule && !named) {
+        const char *close = diag_suggest(o->rule, words, n);
+        Diag *x = diag_report(d, DIAG_UNKNOWN_RULE, (Span){0, 0}, o->rule);
+        if (close) diag_hint(d, x, "did you mean '%s'?", close);
+        return NULL;
+    }
+    return o->rule ? named : last ? last : last_imported;
+}
+
+static void refuse_item(DiagSink *d, Arena *a, const Item *item)
+{
+    const char *what = item->kind == IT_SCALER        ? "scaler"
+                       : item->kind == IT_ACCUMULATOR ? "accumulator"
+                       : item->kind == IT_SCHEDULE    ? "schedule"
+                       : item->kind == IT_RECIPE      ? "recipe"
+                                                      : NULL;
+    if (what) diag_report(d, DIAG_UNSUPPORTED, item->name.span, arena_printf(a, "%s '%s'", what, item->name.text));
+}
+
+static Rule *check_all(Arena *a, DiagSink *d, const Ast *ast, const FrontendOptions *o, bool need_rule)
+{
+    FrontendOptions plain = *o; /* program options belong to the rule that was asked for */
+    plain.ndefines = 0;
+    int before = d->nerrors;
+    for (size_t i = 0; i < ast->n; i++) refuse_item(d, a, ast->items[i]);
+    Item *picked = pick_rule(a, d, ast, o);
+    if (!picked && need_rule && d->nerrors == before) diag_report(d, DIAG_NO_RULE, (Span){0, 0});
+    Rule *rule = picked ? check_rule(a, d, ast, o, picked) : NULL;
+    for (size_t i = 0; i < ast->n; i++) {
+        Item *item = ast->items[i];
+        if (item == picked || !in_main_file(d, ast, item)) continue;
+        if (item->kind == IT_OPTIMIZER || (item->kind == IT_TRANSFORM && item->stage == STAGE_GRADIENT))
+            check_rule(a, d, ast, &plain, item);
+        else if (item->kind == IT_TRANSFORM)
+            diag_report(d, DIAG_UNSUPPORTED, item->name.span,
+                        arena_printf(a, "transform '%s' of stage %s", item->name.text,
+                                     item->stage == STAGE_DIRECTION ? "direction" : "apply"));
+        else if (item->kind == IT_FN)
+            check_function(a, d, ast, &plain, item);
+    }
+    return d->nerrors == before ? rule : NULL;
+}
+
+Rule *frontend_check(Arena *a, DiagSink *d, const Ast *ast, const FrontendOptions *o)
+{
+    return check_all(a, d, ast, o, true);
+}
+
+bool frontend_check_file(Arena *a, DiagSink *d, const Ast *ast, const FrontendOptions *o)
+{
+    int before = d->nerrors;
+    check_all(a, d, ast, o, false);
+    return d->nerrors == before;
+}

@@ -1,0 +1,168 @@
+/* check.h - how the checker keeps its place; private to expand.c and check*.c.
+ *
+ * One Checker makes one Rule. It walks the parsed tree and builds a new, typed one: names become symbols, calls of functions and
+ * uses of transforms are put in place, branches under a const condition are left out. Checked nodes may be shared (an argument
+ * that a function reads twice is one node), so whoever walks them keeps results by Expr.id.
+ */
+#ifndef FRONTEND_CHECK_H
+#define FRONTEND_CHECK_H
+#include "frontend.h"
+
+enum {
+    CHECK_MAX_OPS = 65536,  /* checked nodes and statements of one rule */
+    CHECK_MAX_DEPTH = 2000, /* of a checked expression, and of calls inside calls */
+};
+
+/* A name and what it stands for in one scope. */
+typedef struct Binding {
+    struct Binding *next;
+    const char *name;
+    Span span;
+    Symbol *sym; /* exactly one of sym, value is set; neither: bound in one branch of a `when` only */
+    Expr *value; /* a parameter or name of a function: its checked argument */
+} Binding;
+
+typedef struct Scope {
+    struct Scope *parent; /* NULL at the root of a rule, transform or function: nothing outside is seen */
+    Binding *bindings;
+} Scope;
+
+/* A rule, or one use of a transform. */
+typedef struct Instance {
+    struct Instance *parent;
+    Item *item;
+    const char *path; /* "lamb", "lamb.clip_global_norm" */
+    Scope *scope;     /* its root: declarations, then names */
+    Symbol *direction;
+    Span g_read; /* where g was first read */
+    struct UsedPath {
+        struct UsedPath *next;
+        const char *name;
+        Span span;
+    } *used;
+} Instance;
+
+/* Calls of functions that the checker is inside of. */
+typedef struct CallFrame {
+    struct CallFrame *up;
+    const Item *fn;
+    Span at;
+} CallFrame;
+
+typedef enum NameSet {
+    NAMES_ALL,
+    NAMES_FN,    /* in a function: parameters, pi, inf */
+    NAMES_HYPER, /* in defaults, ranges and arguments of `use`: hyperparameters, pi, inf */
+    NAMES_INIT,  /* in initial values: hyperparameters, what is given, states declared before */
+} NameSet;
+
+/* Where the checker is; saved and restored as a whole when it must look elsewhere first. */
+typedef struct Context {
+    Instance *inst;
+    Scope *scope;
+    CallFrame *calls;
+    NameSet names;
+    Symbol *writing;       /* the target of the write being checked: reading it there is no use of it */
+    Rate guard;            /* joined rate of the conditions around */
+    bool dead;             /* inside a branch that a const condition leaves out */
+    bool in_when; /* within this rule or transform */
+    int depth;
+} Context;
+
+/* A hyperparameter's default is checked when first needed. */
+typedef struct CheckInfo {
+    enum { INFO_NEW, INFO_BUSY, INFO_DONE } status;
+    Context home;    /* where it was declared: its range is read there */
+    Context at;      /* where its default is to be read */
+    Expr *source;    /* the default as parsed, NULL: none */
+    bool from_use;   /* the default is an argument of `use` */
+    bool declared;   /* STATE: its declaration has been passed */
+} CheckInfo;
+
+typedef struct Checker {
+    Arena *arena;
+    DiagSink *diags;
+    const Ast *ast;
+    const FrontendOptions *options;
+    Rule *rule;
+    Context x;
+    Block *out; /* where checked statements go */
+    Symbol *given[GIVEN_INF + 1];
+    uint32_t nops;
+    bool p_live;
+    bool murky;    /* something was left out as not supported: say nothing about what is unused or missing */
+    bool too_long; /* the limit was reported */
+    bool *define_used; /* one per option */
+    Symbol **declared; /* hypers (const ones too) and states, for warnings */
+    size_t ndeclared, declared_cap, hypers_cap, states_cap, exports_cap;
+} Checker;
+
+/* A message with notes for the calls that the checker is inside of. */
+Diag *check_noted(Checker *c, Diag *d);
+#define REPORT(c, ...) check_noted((c), diag_report((c)->diags, __VA_ARGS__))
+/* Candidates for "did you mean". */
+typedef struct Words {
+    const char **list;
+    size_t n, cap;
+} Words;
+void check_word(Checker *c, Words *w, const char *word);
+void check_did_you_mean(Checker *c, Diag *d, const char *word, const Words *w);
+bool check_budget(Checker *c, Span at); /* counts one operation; false past the limit */
+void check_unsupported(Checker *c, Span at, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+
+/* check_name.c. A symbol whose dtype is DT_COUNT is broken: reading it says nothing. */
+void check_given_symbols(Checker *c);
+const char *symbol_what(const Symbol *s); /* "a state", "the gradient" */
+Expr *check_old(Checker *c, const Expr *e);
+Binding *scope_find(const Scope *s, const char *name);
+void scope_bind(Checker *c, Scope *s, Name name, Symbol *sym, Expr *value);
+Symbol *symbol_new(Checker *c, SymKind kind, Name name);
+/* Binds a new value name in the current scope, refusing reserved, given and hidden names. */
+bool check_new_name(Checker *c, Name name);
+Expr *check_name(Checker *c, const Expr *e);
+Expr *expr_of_symbol(Checker *c, Symbol *s, Span at);
+Symbol *check_lookup(Checker *c, Name name); /* silent; NULL: not a symbol here */
+void check_unknown_name(Checker *c, Name name, const char *hint);
+
+/* check_expr.c */
+Expr *check_expr(Checker *c, const Expr *e); /* EX_BAD after errors, never NULL */
+Expr *check_number(Checker *c, const Expr *e);
+Expr *check_condition(Checker *c, const Expr *e);
+Expr *expr_new(Checker *c, ExprKind kind, Span span);
+Expr *expr_op(Checker *c, Op op, Span span, Expr *a, Expr *b, Expr *third);
+Expr *expr_cond(Checker *c, Span span, Expr *cond, Expr *then, Expr *otherwise);
+void expr_set_type(Checker *c, Expr *e, bool truth, Rate rate);
+static inline bool expr_bad(const Expr *e)
+{
+    return e->kind == EX_BAD;
+}
+static inline bool expr_truth(const Expr *e)
+{
+    return e->dtype == DT_BOOL;
+}
+
+/* check_fold.c: IEEE arithmetic on constants; false where it takes the project's own functions. */
+bool fold_op(Op op, double a, double b, double c, double *out);
+
+/* check_decl.c */
+/* All of an instance: parameters (with the arguments of `use`, from the context `at`), then what its block declares. */
+void check_decls(Checker *c, const Item *item, Expr **args, const Context *at);
+void check_initial_values(Checker *c, const Item *item);
+void check_resolve_hyper(Checker *c, Symbol *s);
+void check_defines(Checker *c); /* after the rule: defines that named nothing */
+
+/* check_stmt.c */
+void check_block(Checker *c, const Block *b);
+void stmt_emit(Checker *c, Stmt *s);
+Stmt *stmt_new(Checker *c, StmtKind kind, Span span);
+
+void check_instance(Checker *c, const Item *item, Expr **args, const Context *at); /* into c->out */
+bool check_rates(Checker *c, Span at, const char *what, Rate rate, const Symbol *into);
+
+/* expand.c */
+Expr **match_args(Checker *c, const Item *item, Span at, Expr **args, const Name *names, int nargs);
+Expr *expand_fn(Checker *c, const Item *fn, Expr **values, Span at); /* values: checked, by parameter; NULL where not given */
+Expr *expand_call(Checker *c, const Expr *e);
+void expand_use(Checker *c, const Stmt *s);
+Item *find_item(const Checker *c, bool function, const char *name);
+#endif

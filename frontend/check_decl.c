@@ -1,0 +1,328 @@
+/* check_decl.c - hyperparameters and states: what is declared, with which rate, range, default and initial value.
+ *
+ * Declarations of a block are seen everywhere in it. A hyperparameter's default is checked when it is first needed, so that
+ * defaults may refer to each other in any order; program options (`-D name=value`) make a hyperparameter constant.
+ *
+ *     hyper lr = 1e-3 in [0, inf)   ->   Symbol {path "adamw.lr", value 1e-3, lo 0, hi inf, hi_open}
+ *     -D lr=0.1                     ->   Symbol {is_const, cval 0.1}
+ */
+#include "check.h"
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- program options ----------------------------------------------------------------------------------------------------------- */
+
+/* Whether an option names the symbol: by its path, or by its path within the rule. */
+static bool define_names(const Checker *c, const char *define, const Symbol *s)
+{
+    const char *eq = strchr(define, '=');
+    size_t n = eq ? (size_t)(eq - define) : strlen(define);
+    const char *inner = s->path + strlen(c->rule->name) + 1;
+    return (strlen(inner) == n && memcmp(inner, define, n) == 0) ||
+           (strlen(s->path) == n && memcmp(s->path, define, n) == 0);
+}
+
+/* The value that an option gives the symbol, if one does. */
+static bool defined_value(Checker *c, const Symbol *s, double *out)
+{
+    bool found = false;
+    for (size_t i = 0; i < c->options->ndefines; i++) {
+        const char *text = c->options->defines[i], *eq = strchr(text, '=');
+        if (!define_names(c, text, s)) continue;
+        c->define_used[i] = true;
+        char *end = NULL;
+        double v = eq ? strtod(eq + 1, &end) : 0;
+        if (!eq || end == eq + 1 || *end || v != v)
+            REPORT(c, DIAG_DEFINE_BAD, (Span){0, 0}, text, "write name=value, the value a number");
+        else
+            *out = v, found = true;
+    }
+    return found;
+}
+
+void check_defines(Checker *c)
+{
+    for (size_t i = 0; i < c->options->ndefines; i++) {
+        const char *text = c->options->defines[i];
+        if (c->define_used[i]) continue;
+        if (!strchr(text, '=')) {
+            REPORT(c, DIAG_DEFINE_BAD, (Span){0, 0}, text, "write name=value, the value a number");
+            continue;
+        }
+        const char *name = arena_strndup(c->arena, text, strcspn(text, "="));
+        Words w = {0};
+        for (size_t k = 0; k < c->ndeclared; k++)
+            if (c->declared[k]->kind == SYM_HYPER)
+                check_word(c, &w, c->declared[k]->path + strlen(c->rule->name) + 1);
+        Diag *d = REPORT(c, DIAG_UNKNOWN_DEFINE, (Span){0, 0}, text, "optimizer", c->rule->name);
+        check_did_you_mean(c, d, name, &w);
+    }
+}
+
+/* ---- declaring ----------------------------------------------------------------------------------------------------------------- */
+
+static void unknown_rate(Checker *c, Name rate)
+{
+    static const char *const known[] = {"global", "group", "tensor", "matrix", "row", "col", "block", "element"};
+    Words w = {0};
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++) check_word(c, &w, known[i]);
+    check_did_you_mean(c, REPORT(c, DIAG_UNKNOWN_RATE, rate.span, rate.text), rate.text, &w);
+}
+
+static Symbol *declare(Checker *c, SymKind kind, Decl *decl)
+{
+    Scope *scope = c->x.inst->scope;
+    Binding *before = scope_find(scope, decl->name.text);
+    if (before) {
+        Diag *d = REPORT(c, DIAG_DUPLICATE, decl->name.span, decl->name.text);
+        diag_note(c->diags, d, before->span, "declared here");
+        return NULL;
+    }
+    bool fits = check_new_name(c, decl->name);
+    Symbol *s = symbol_new(c, kind, decl->name);
+    s->path = arena_printf(c->arena, "%s.%s", c->x.inst->path, decl->name.text);
+    s->decl = decl;
+    s->info = ARENA_NEW(c->arena, CheckInfo);
+    s->dtype = s->storage = fits ? DT_F64 : DT_COUNT;
+    if (fits) scope_bind(c, scope, decl->name, s, NULL);
+    return fits ? s : NULL;
+}
+
+static void declare_hyper(Checker *c, Decl *decl, Expr *arg, const Context *at)
+{
+    Symbol *s = declare(c, SYM_HYPER, decl);
+    if (!s) return;
+    s->rate = RATE_GROUP;
+    bool fits = true;
+    if (decl->array) check_unsupported(c, decl->name.span, "an array of hyperparameters"), fits = false;
+    if (decl->rate.given) {
+        const char *rate = decl->rate.rate.text;
+        Rate r;
+        if (strcmp(rate, "rule") == 0)
+            check_unsupported(c, decl->rate.span, "a rule as a parameter"), fits = false;
+        else if (!rate_parse(rate, &r))
+            unknown_rate(c, decl->rate.rate), fits = false;
+        else if (r != RATE_GLOBAL && r != RATE_GROUP) {
+            Diag *d = REPORT(c, DIAG_RATE_HERE, decl->rate.span, "a hyperparameter", rate);
+            diag_hint(c->diags, d, "one value per group, or ': global' for one value in all");
+            fits = false;
+        } else
+            s->rate = r;
+        if (decl->rate.format.text) REPORT(c, DIAG_FORMAT_HERE, decl->rate.format.span, decl->rate.format.text);
+    }
+    s->info->source = arg ? arg : decl->init;
+    s->info->from_use = arg != NULL;
+    s->info->home = c->x;
+    s->info->at = arg ? *at : c->x;
+    s->info->at.names = NAMES_HYPER;
+    if (!fits) s->dtype = DT_COUNT, s->info->status = INFO_DONE, c->murky = true;
+    ARENA_PUSH(c->arena, c->declared, c->ndeclared, c->declared_cap, s);
+}
+
+static bool state_rate(Checker *c, const RateAst *ast, Symbol *s)
+{
+    s->rate = RATE_ELEMENT;
+    if (ast->given) {
+        if (!rate_parse(ast->rate.text, &s->rate)) {
+            unknown_rate(c, ast->rate);
+            return false;
+        }
+        if (s->rate != RATE_GLOBAL && s->rate != RATE_TENSOR && s->rate != RATE_ELEMENT) {
+            check_unsupported(c, ast->span, "a state of rate '%s'", ast->rate.text);
+            return false;
+        }
+    }
+    bool element = rate_is_elementwise(s->rate);
+    s->dtype = element && !c->options->compute_f64 ? DT_F32 : DT_F64;
+    s->storage = element ? DT_F32 : DT_F64;
+    if (!ast->given || !ast->format.text) return true;
+    if (strcmp(ast->format.text, "f32") == 0 && !element) {
+        s->storage = DT_F32;
+        return true;
+    }
+    if (strcmp(ast->format.text, "f64") == 0 && !element) return true;
+    Diag *d = REPORT(c, DIAG_FORMAT_HERE, ast->format.span, ast->format.text);
+    diag_hint(c->diags, d, element ? "storage of elements is chosen outside of the rule (--storage)"
+                                   : "states of rate '%s' are f64, or f32",
+              rate_name(s->rate));
+    return false;
+}
+
+static void declare_state(Checker *c, Decl *decl)
+{
+    Symbol *s = declare(c, SYM_STATE, decl);
+    if (!s) return;
+    bool fits = true;
+    if (decl->array) check_unsupported(c, decl->name.span, "an array of states"), fits = false;
+    if (!state_rate(c, &decl->rate, s)) fits = false;
+    if (!fits) s->dtype = DT_COUNT, c->murky = true;
+    s->index = (int)c->rule->nstates;
+    ARENA_PUSH(c->arena, c->rule->states, c->rule->nstates, c->states_cap, s);
+    ARENA_PUSH(c->arena, c->declared, c->ndeclared, c->declared_cap, s);
+}
+
+/* ---- ranges and defaults ------------------------------------------------------------------------------------------------------- */
+
+static const char *range_text(Checker *c, const Symbol *s)
+{
+    return arena_printf(c->arena, "%c%g, %g%c", s->lo_open ? '(' : '[', s->lo, s->hi, s->hi_open ? ')' : ']');
+}
+
+static bool in_range(const Symbol *s, double v)
+{
+    return (v > s->lo || (!s->lo_open && v == s->lo)) && (v < s->hi || (!s->hi_open && v == s->hi));
+}
+
+static double bound(Checker *c, const Expr *e, double otherwise)
+{
+    Expr *x = check_number(c, e);
+    if (expr_bad(x)) return otherwise;
+    if (x->is_const) return x->cval;
+    REPORT(c, DIAG_NOT_CONST, e->span, "a bound of a range");
+    return otherwise;
+}
+
+static void resolve_range(Checker *c, Symbol *s)
+{
+    const Range *r = &s->decl->range;
+    if (!r->given) return;
+    s->lo = bound(c, r->lo, -INFINITY);
+    s->hi = bound(c, r->hi, INFINITY);
+    s->lo_open = r->lo_open;
+    s->hi_open = r->hi_open;
+    if (s->lo < s->hi || (s->lo == s->hi && !s->lo_open && !s->hi_open)) return;
+    REPORT(c, DIAG_RANGE_EMPTY, r->span, range_text(c, s));
+    s->lo = -INFINITY;
+    s->hi = INFINITY;
+}
+
+static void require_in_range(Checker *c, Symbol *s, double v, Span at, const char *what)
+{
+    if (in_range(s, v)) return;
+    Diag *d = REPORT(c, DIAG_OUT_OF_RANGE, at, what, s->name, v, range_text(c, s));
+    if (s->decl->range.given) diag_note(c->diags, d, s->decl->range.span, "declared here");
+}
+
+static void resolve_default(Checker *c, Symbol *s)
+{
+    CheckInfo *info = s->info;
+    if (!info->source) return;
+    Context here = c->x;
+    c->x = info->at;
+    c->x.depth = here.depth;
+    Expr *x = check_number(c, info->source);
+    if (!expr_bad(x) && !rate_within(x->rate, s->rate)) {
+        Diag *d = REPORT(c, DIAG_NARROW, info->source->span, "this value", rate_name(x->rate),
+                         arena_printf(c->arena, "hyperparameter '%s'", s->name), rate_name(s->rate));
+        diag_hint(c->diags, d, "declare what it uses ': global'");
+    }
+    c->x = here;
+    if (expr_bad(x)) {
+        s->dtype = DT_COUNT;
+        return;
+    }
+    s->value = x;
+    s->derived = !x->is_const;
+    if (x->is_const)
+        require_in_range(c, s, x->cval, info->source->span, info->from_use ? "the argument" : "the default");
+}
+
+static void resolve_const(Checker *c, Symbol *s)
+{
+    if (s->dtype == DT_COUNT) return;
+    if (s->value && s->value->is_const) {
+        s->is_const = true;
+        s->cval = s->value->cval;
+    } else if (s->value) {
+        REPORT(c, DIAG_NOT_CONST, s->info->source->span,
+               arena_printf(c->arena, "the value of const hyperparameter '%s'", s->name));
+        s->dtype = DT_COUNT;
+    } else {
+        Diag *d = REPORT(c, DIAG_ARG_MISSING, s->span, s->name, c->x.inst->item->name.text);
+        diag_hint(c->diags, d, "give it a default, or '-D %s=…'", s->path + strlen(c->rule->name) + 1);
+        s->dtype = DT_COUNT;
+    }
+}
+
+void check_resolve_hyper(Checker *c, Symbol *s)
+{
+    if (s->info->status == INFO_DONE) return;
+    if (s->info->status == INFO_BUSY) {
+        REPORT(c, DIAG_RECURSION, s->span, s->name);
+        s->dtype = DT_COUNT;
+        return;
+    }
+    s->info->status = INFO_BUSY;
+    Context here = c->x;
+    c->x = s->info->home;
+    c->x.names = NAMES_HYPER;
+    resolve_range(c, s);
+    c->x = here;
+    double v;
+    bool defined = defined_value(c, s, &v);
+    resolve_default(c, s);
+    if (defined) {
+        require_in_range(c, s, v, (Span){0, 0}, "the value given by -D");
+        s->is_const = true;
+        s->cval = v;
+    } else if (s->decl->is_const)
+        resolve_const(c, s);
+    s->info->status = INFO_DONE;
+}
+
+/* ---- a whole instance ----------------------------------------------------------------------------------------------------------- */
+
+void check_decls(Checker *c, const Item *item, Expr **args, const Context *at)
+{
+    size_t first = c->ndeclared;
+    for (size_t i = 0; i < item->nparams; i++)
+        declare_hyper(c, &item->params[i], args ? args[i] : NULL, at);
+    for (size_t i = 0; i < item->body->n; i++) {
+        const Stmt *s = item->body->stmts[i];
+        for (size_t k = 0; k < s->ndecls; k++) {
+            if (s->kind == ST_HYPER) declare_hyper(c, &s->decls[k], NULL, NULL);
+            if (s->kind == ST_STATE) declare_state(c, &s->decls[k]);
+        }
+    }
+    for (size_t i = first; i < c->ndeclared; i++) {
+        Symbol *s = c->declared[i];
+        if (s->kind != SYM_HYPER) continue;
+        check_resolve_hyper(c, s);
+        if (s->is_const || s->dtype == DT_COUNT) continue;
+        s->index = (int)c->rule->nhypers;
+        ARENA_PUSH(c->arena, c->rule->hypers, c->rule->nhypers, c->hypers_cap, s);
+    }
+}
+
+static void initial_value(Checker *c, Symbol *s)
+{
+    if (s->decl->init && s->dtype != DT_COUNT) {
+        Expr *x = check_number(c, s->decl->init);
+        if (!expr_bad(x) && check_rates(c, s->decl->init->span, "this value", x->rate, s)) {
+            s->value = x;
+            s->derived = !x->is_const;
+        }
+    }
+    s->info->declared = true;
+    if (s->dtype == DT_COUNT) return;
+    Stmt *out = stmt_new(c, ST_STATE, s->span);
+    out->name = s->decl->name;
+    out->sym = s;
+    out->value = s->value;
+    stmt_emit(c, out);
+}
+
+void check_initial_values(Checker *c, const Item *item)
+{
+    NameSet names = c->x.names;
+    c->x.names = NAMES_INIT;
+    for (size_t i = 0; i < item->body->n; i++) {
+        const Stmt *s = item->body->stmts[i];
+        for (size_t k = 0; s->kind == ST_STATE && k < s->ndecls; k++) {
+            Binding *b = scope_find(c->x.inst->scope, s->decls[k].name.text);
+            if (b && b->sym && b->sym->decl == &s->decls[k]) initial_value(c, b->sym);
+        }
+    }
+    c->x.names = names;
+}

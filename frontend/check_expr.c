@@ -1,0 +1,264 @@
+/* check_expr.c - gives every expression a type: truth value or number, and the rate at which it varies.
+ *
+ * Requires a parsed expression and a context; ensures a checked node (EX_BAD after a message). Operands of a reported expression
+ * are still checked, so that one run shows all mistakes, and nothing is said about a node that contains a broken one.
+ *
+ *     lr * u   ->   MUL(NAME lr f64.group, NAME u f32.element) f32.element
+ */
+#include "check.h"
+#include <stdlib.h>
+#include <string.h>
+
+bool check_budget(Checker *c, Span at)
+{
+    (void)at;
+    if (c->nops < CHECK_MAX_OPS) {
+        c->nops++;
+        return true;
+    }
+    if (!c->too_long)
+        REPORT(c, DIAG_TOO_MANY_OPS, c->rule->item->name.span, c->rule->name, (int)CHECK_MAX_OPS);
+    c->too_long = true;
+    return false;
+}
+
+Expr *expr_new(Checker *c, ExprKind kind, Span span)
+{
+    Expr *e = ARENA_NEW(c->arena, Expr);
+    e->kind = check_budget(c, span) ? kind : EX_BAD;
+    e->span = span;
+    e->id = c->rule->nexprs++;
+    e->depth = 1;
+    return e;
+}
+
+void expr_set_type(Checker *c, Expr *e, bool truth, Rate rate)
+{
+    bool f32 = rate_is_elementwise(rate) && !c->options->compute_f64;
+    e->dtype = truth ? DT_BOOL : f32 ? DT_F32 : DT_F64;
+    e->rate = rate;
+}
+
+static Expr *bad_expr(Checker *c, Span span)
+{
+    Expr *e = ARENA_NEW(c->arena, Expr);
+    *e = (Expr){.kind = EX_BAD, .span = span, .id = c->rule->nexprs++};
+    return e;
+}
+
+/* A node over checked operands; broken where one of them is, or where it becomes too deep. */
+static Expr *node(Checker *c, ExprKind kind, Span span, int n, Expr *const *args)
+{
+    Expr *e = expr_new(c, kind, span);
+    e->args = ARENA_ARRAY(c->arena, Expr *, n);
+    e->nargs = n;
+    for (int i = 0; i < n; i++) {
+        e->args[i] = args[i];
+        if (args[i]->depth >= e->depth) e->depth = args[i]->depth + 1;
+        if (expr_bad(args[i])) e->kind = EX_BAD;
+    }
+    if (e->kind != EX_BAD && e->depth > CHECK_MAX_DEPTH) {
+        REPORT(c, DIAG_TOO_NESTED, span, (int)CHECK_MAX_DEPTH);
+        e->kind = EX_BAD;
+    }
+    return e;
+}
+
+Expr *expr_op(Checker *c, Op op, Span span, Expr *x, Expr *y, Expr *z)
+{
+    Expr *args[3] = {x, y, z};
+    int n = op_info[op].arity;
+    Expr *e = node(c, EX_OP, span, n, args);
+    if (expr_bad(e)) return e;
+    e->op = op;
+    Rate rate = RATE_GLOBAL;
+    bool constant = true;
+    double v[3] = {0, 0, 0};
+    for (int i = 0; i < n; i++) {
+        rate = rate_join(rate, args[i]->rate);
+        constant = constant && args[i]->is_const;
+        v[i] = args[i]->cval;
+    }
+    expr_set_type(c, e, op_info[op].types == CMP || op_info[op].types == LOGIC, rate);
+    e->is_const = constant && !rate_is_elementwise(rate) && fold_op(op, v[0], v[1], v[2], &e->cval);
+    return e;
+}
+
+Expr *expr_cond(Checker *c, Span span, Expr *cond, Expr *then, Expr *otherwise)
+{
+    Expr *args[3] = {cond, then, otherwise};
+    Expr *e = node(c, EX_COND, span, 3, args);
+    if (expr_bad(e)) return e;
+    Rate rate = rate_join(cond->rate, rate_join(then->rate, otherwise->rate));
+    expr_set_type(c, e, expr_truth(then), rate);
+    const Expr *taken = cond->cval != 0 ? then : otherwise;
+    e->is_const = cond->is_const && taken->is_const && !rate_is_elementwise(rate);
+    e->cval = taken->cval;
+    return e;
+}
+
+Expr *check_number(Checker *c, const Expr *e)
+{
+    Expr *x = check_expr(c, e);
+    if (expr_bad(x) || !expr_truth(x)) return x;
+    Diag *d = REPORT(c, DIAG_NOT_NUMBER, e->span, "this");
+    diag_hint(c->diags, d, "write '… ? 1 : 0'");
+    return bad_expr(c, e->span);
+}
+
+Expr *check_condition(Checker *c, const Expr *e)
+{
+    Expr *x = check_expr(c, e);
+    if (expr_bad(x) || expr_truth(x)) return x;
+    Diag *d = REPORT(c, DIAG_NOT_TRUTH, e->span, "a condition");
+    diag_hint(c->diags, d, "compare it: '… != 0'");
+    return bad_expr(c, e->span);
+}
+
+static bool operand_fits(Checker *c, Op op, const Expr *source, const Expr *x)
+{
+    bool want_truth = op_info[op].types == LOGIC;
+    if (expr_bad(x) || expr_truth(x) == want_truth) return true;
+    const char *what = arena_printf(c->arena, "an operand of '%s'",
+                                    op == OP_NEG ? "-" : op == OP_POW ? "^" : op_info[op].spelling);
+    if (want_truth) {
+        Diag *d = REPORT(c, DIAG_NOT_TRUTH, source->span, what);
+        diag_hint(c->diags, d, "compare it: '… != 0'");
+    } else {
+        Diag *d = REPORT(c, DIAG_NOT_NUMBER, source->span, what);
+        bool chain = op_info[op].types == CMP && x->kind == EX_OP && op_info[x->op].types == CMP;
+        diag_hint(c->diags, d, chain ? "comparisons do not chain: 'a < b and b < c'" : "write '… ? 1 : 0'");
+    }
+    return false;
+}
+
+static Expr *check_op(Checker *c, const Expr *e)
+{
+    Expr *args[3] = {NULL, NULL, NULL};
+    bool fits = true;
+    int n = op_info[e->op].arity;
+    for (int i = 0; i < e->nargs; i++) {
+        Expr *x = check_expr(c, e->args[i]);
+        if (i < 3) args[i] = x;
+        fits = operand_fits(c, e->op, e->args[i], x) && fits;
+    }
+    if (e->nargs != n) {
+        REPORT(c, DIAG_FN_ARGS, e->span, op_info[e->op].spelling, n, n == 1 ? "" : "s", e->nargs);
+        fits = false;
+    }
+    if (!fits) return bad_expr(c, e->span);
+    return expr_op(c, e->op, e->span, args[0], args[1], args[2]);
+}
+
+static Expr *check_cond(Checker *c, const Expr *e)
+{
+    Expr *cond = check_condition(c, e->args[0]);
+    bool dead = c->x.dead, known = !expr_bad(cond) && cond->is_const;
+    c->x.dead = dead || (known && cond->cval == 0);
+    Expr *then = check_expr(c, e->args[1]);
+    c->x.dead = dead || (known && cond->cval != 0);
+    Expr *otherwise = check_expr(c, e->args[2]);
+    c->x.dead = dead;
+    if (!expr_bad(then) && !expr_bad(otherwise) && expr_truth(then) != expr_truth(otherwise)) {
+        REPORT(c, DIAG_ARMS_DIFFER, e->span, "'? :'");
+        return bad_expr(c, e->span);
+    }
+    return expr_cond(c, e->span, cond, then, otherwise);
+}
+
+static const char *const reduce_names[] = {
+    [RK_SUM] = "sum", [RK_MEAN] = "mean", [RK_MAX] = "max", [RK_MIN] = "min", [RK_NORM] = "norm",
+    [RK_RMS] = "rms", [RK_DOT] = "dot",   [RK_ANY] = "any", [RK_ALL] = "all", [RK_COUNT] = "count"};
+static const char *const scope_names[] = {
+    [SCOPE_TENSOR] = "tensor", [SCOPE_ROW] = "row",     [SCOPE_COL] = "col", [SCOPE_MATRIX] = "matrix",
+    [SCOPE_BLOCK] = "block",   [SCOPE_GROUP] = "group", [SCOPE_ALL] = "all"};
+
+/* Whether a value of the rate has more than one value within the scope, or exactly one. */
+static bool scope_fits(Checker *c, const Expr *e, Rate rate, Rate scope)
+{
+    if (rate_within(scope, rate) && !(scope == RATE_GLOBAL && rate == RATE_GROUP)) return true;
+    if (scope == RATE_GLOBAL) {
+        check_unsupported(c, e->span, "'%s[all]' of one value per group", reduce_names[e->reduce]);
+        return false;
+    }
+    Diag *d = REPORT(c, DIAG_REDUCE_COARSE, e->span, reduce_names[e->reduce],
+                     scope == RATE_TENSOR ? "a tensor" : "all tensors", rate_name(rate));
+    diag_hint(c->diags, d, "use the value itself");
+    return false;
+}
+
+static Expr *check_reduce(Checker *c, const Expr *e)
+{
+    bool truth = e->reduce == RK_ANY || e->reduce == RK_ALL || e->reduce == RK_COUNT;
+    int n = e->reduce == RK_DOT ? 2 : 1;
+    Expr *args[2] = {NULL, NULL};
+    bool fits = true;
+    Rate rate = RATE_GLOBAL;
+    if (e->nargs != n) {
+        REPORT(c, DIAG_FN_ARGS, e->span, reduce_names[e->reduce], n, n == 1 ? "" : "s", e->nargs);
+        fits = false;
+    }
+    for (int i = 0; i < e->nargs; i++) {
+        Expr *x = check_expr(c, e->args[i]);
+        if (expr_bad(x)) fits = false;
+        if (!expr_bad(x) && expr_truth(x) != truth) {
+            const char *what = arena_printf(c->arena, "the operand of '%s'", reduce_names[e->reduce]);
+            Diag *d = REPORT(c, truth ? DIAG_NOT_TRUTH : DIAG_NOT_NUMBER, e->args[i]->span, what);
+            diag_hint(c->diags, d, "%s", truth ? "compare it: '… != 0'" : "'count' counts truth values");
+            fits = false;
+        }
+        if (i < 2) args[i] = x;
+        rate = rate_join(rate, x->rate);
+    }
+    if (e->scope != SCOPE_TENSOR && e->scope != SCOPE_ALL) {
+        check_unsupported(c, e->span, "'%s[%s]'", reduce_names[e->reduce], scope_names[e->scope]);
+        fits = false;
+    }
+    Rate scope = e->scope == SCOPE_ALL ? RATE_GLOBAL : RATE_TENSOR;
+    if (!fits || !scope_fits(c, e, rate, scope)) return bad_expr(c, e->span);
+    Expr *out = node(c, EX_REDUCE, e->span, n, args);
+    out->reduce = e->reduce;
+    out->scope = e->scope;
+    expr_set_type(c, out, e->reduce == RK_ANY || e->reduce == RK_ALL, scope);
+    return out;
+}
+
+static Expr *check_kind(Checker *c, const Expr *e)
+{
+    switch (e->kind) {
+    case EX_NUMBER: {
+        Expr *x = expr_new(c, EX_NUMBER, e->span);
+        x->num = x->cval = e->num;
+        x->is_const = true;
+        expr_set_type(c, x, false, RATE_GLOBAL);
+        return x;
+    }
+    case EX_NAME: return check_name(c, e);
+    case EX_OLD: return check_old(c, e);
+    case EX_OP: return check_op(c, e);
+    case EX_CALL: return expand_call(c, e);
+    case EX_REDUCE: return check_reduce(c, e);
+    case EX_COND: return check_cond(c, e);
+    case EX_STRING: check_unsupported(c, e->span, "a text in an expression"); break;
+    case EX_INDEX: check_unsupported(c, e->span, "an array element"); break;
+    case EX_LIST: check_unsupported(c, e->span, "a list"); break;
+    case EX_MATCH: check_unsupported(c, e->span, "'%s'", e->negated ? "!~" : "~"); break;
+    case EX_MATMUL: check_unsupported(c, e->span, "'@', the matrix product"); break;
+    case EX_LET:
+    case EX_BAD: break;
+    }
+    return bad_expr(c, e->span);
+}
+
+Expr *check_expr(Checker *c, const Expr *e)
+{
+    if (c->too_long) return bad_expr(c, e->span);
+    if (c->x.depth >= CHECK_MAX_DEPTH) {
+        REPORT(c, DIAG_TOO_NESTED, e->span, (int)CHECK_MAX_DEPTH);
+        return bad_expr(c, e->span);
+    }
+    c->x.depth++;
+    Expr *x = check_kind(c, e);
+    c->x.depth--;
+    return x;
+}

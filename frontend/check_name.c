@@ -1,0 +1,261 @@
+/* check_name.c - scopes, and what a name means where it stands.
+ *
+ * Requires a Checker whose context says which names may be seen. Every lookup marks the symbol as used.
+ *
+ *     m := lerp(g, m, betta1)   ->   E101 unknown name 'betta1', hint: did you mean 'beta1'?
+ */
+#include "check.h"
+#include <math.h>
+#include <string.h>
+
+static const struct {
+    const char *name;
+    Rate rate;
+    DType dtype;
+} given_info[GIVEN_INF + 1] = {
+    [GIVEN_G] = {"g", RATE_ELEMENT, DT_F32},      [GIVEN_P] = {"p", RATE_ELEMENT, DT_F32},
+    [GIVEN_T] = {"t", RATE_TENSOR, DT_F64},       [GIVEN_S] = {"s", RATE_GLOBAL, DT_F64},
+    [GIVEN_MICRO] = {"micro", RATE_GLOBAL, DT_F64}, [GIVEN_ROWS] = {"rows", RATE_TENSOR, DT_F64},
+    [GIVEN_COLS] = {"cols", RATE_TENSOR, DT_F64}, [GIVEN_NUMEL] = {"numel", RATE_TENSOR, DT_F64},
+    [GIVEN_NDIM] = {"ndim", RATE_TENSOR, DT_F64}, [GIVEN_NAME] = {"name", RATE_TENSOR, DT_F64},
+    [GIVEN_PI] = {"pi", RATE_GLOBAL, DT_F64},     [GIVEN_INF] = {"inf", RATE_GLOBAL, DT_F64},
+};
+
+Symbol *symbol_new(Checker *c, SymKind kind, Name name)
+{
+    Symbol *s = ARENA_NEW(c->arena, Symbol);
+    s->kind = kind;
+    s->name = name.text;
+    s->span = name.span;
+    s->id = c->rule->nsyms++;
+    s->lo = -INFINITY;
+    s->hi = INFINITY;
+    s->lo_open = s->hi_open = true;
+    return s;
+}
+
+void check_given_symbols(Checker *c)
+{
+    for (int i = 0; i <= GIVEN_INF; i++) {
+        Symbol *s = symbol_new(c, SYM_GIVEN, (Name){given_info[i].name, {0, 0}});
+        s->given = (Given)i;
+        s->rate = given_info[i].rate;
+        s->dtype = s->storage = given_info[i].dtype;
+        if (c->options->compute_f64) s->dtype = DT_F64;
+        s->is_const = i == GIVEN_PI || i == GIVEN_INF;
+        s->cval = i == GIVEN_PI ? 0x1.921fb54442d18p+1 : i == GIVEN_INF ? INFINITY : 0;
+        c->given[i] = s;
+    }
+    c->rule->g = c->given[GIVEN_G];
+    c->rule->p = c->given[GIVEN_P];
+}
+
+Binding *scope_find(const Scope *s, const char *name)
+{
+    for (; s; s = s->parent) {
+        for (Binding *b = s->bindings; b; b = b->next)
+            if (strcmp(b->name, name) == 0) return b;
+    }
+    return NULL;
+}
+
+void scope_bind(Checker *c, Scope *s, Name name, Symbol *sym, Expr *value)
+{
+    Binding *b = ARENA_NEW(c->arena, Binding);
+    *b = (Binding){s->bindings, name.text, name.span, sym, value};
+    s->bindings = b;
+}
+
+static Symbol *find_given(Checker *c, const char *name)
+{
+    for (int i = 0; i <= GIVEN_INF; i++)
+        if (strcmp(given_info[i].name, name) == 0) return c->given[i];
+    return NULL;
+}
+
+/* What kind of thing a symbol is, for messages. */
+const char *symbol_what(const Symbol *s)
+{
+    switch (s->kind) {
+    case SYM_HYPER: return "a hyperparameter";
+    case SYM_STATE: return "a state";
+    case SYM_DIRECTION: return "the direction";
+    case SYM_EXPORT: return "an export";
+    case SYM_LET: return "a name bound by '='";
+    case SYM_GIVEN: break;
+    }
+    switch (s->given) {
+    case GIVEN_G: return "the gradient";
+    case GIVEN_P: return "the parameter";
+    case GIVEN_T:
+    case GIVEN_S: return "a clock";
+    case GIVEN_PI:
+    case GIVEN_INF: return "a constant";
+    default: return "a property of the tensor";
+    }
+}
+
+bool check_new_name(Checker *c, Name name)
+{
+    Symbol *given = find_given(c, name.text);
+    if (given) {
+        if (given->given <= GIVEN_MICRO)
+            diag_hint(c->diags, REPORT(c, DIAG_RESERVED_NAME, name.span, name.text, symbol_what(given)),
+                      "use another name");
+        else
+            REPORT(c, DIAG_SHADOW, name.span, name.text, symbol_what(given));
+        return false;
+    }
+    Binding *b = scope_find(c->x.scope, name.text);
+    if (!b || (!b->sym && !b->value)) return true;
+    if (b->sym && b->sym->kind != SYM_LET) {
+        Diag *d = REPORT(c, DIAG_SHADOW, name.span, name.text, symbol_what(b->sym));
+        diag_note(c->diags, d, b->span, "declared here");
+        return false;
+    }
+    Diag *d = REPORT(c, DIAG_BOUND_TWICE, name.span, name.text);
+    diag_note(c->diags, d, b->span, "bound here");
+    diag_hint(c->diags, d, "'=' names a value once; values that change are states: 'state %s'", name.text);
+    return false;
+}
+
+static void visible_words(Checker *c, Words *w)
+{
+    for (const Scope *s = c->x.scope; s; s = s->parent)
+        for (const Binding *b = s->bindings; b; b = b->next)
+            if (b->sym || b->value) check_word(c, w, b->name);
+    for (int i = 0; i <= GIVEN_INF; i++)
+        if (c->x.names != NAMES_FN || i >= GIVEN_PI) check_word(c, w, given_info[i].name);
+}
+
+void check_unknown_name(Checker *c, Name name, const char *hint)
+{
+    Words w = {0};
+    visible_words(c, &w);
+    Diag *d = REPORT(c, DIAG_UNKNOWN_NAME, name.span, name.text);
+    check_did_you_mean(c, d, name.text, &w);
+    if (hint) diag_hint(c->diags, d, "%s", hint);
+}
+
+/* Whether the context lets the symbol be read; reports if not. */
+static bool may_read(Checker *c, const Symbol *s, Name name)
+{
+    bool constant = s->kind == SYM_GIVEN && s->given >= GIVEN_PI;
+    switch (c->x.names) {
+    case NAMES_ALL: return true;
+    case NAMES_FN:
+        if (constant || s->kind != SYM_GIVEN) return true;
+        diag_hint(c->diags, REPORT(c, DIAG_FN_NAME, name.span, name.text), "pass it as an argument");
+        return false;
+    case NAMES_HYPER:
+        if (constant || s->kind == SYM_HYPER) return true;
+        REPORT(c, DIAG_NOT_HYPER, name.span, name.text, symbol_what(s),
+               "defaults, ranges and arguments of 'use'");
+        return false;
+    case NAMES_INIT:
+        if (s->kind != SYM_STATE || s->info->declared) return true;
+        diag_hint(c->diags, REPORT(c, DIAG_STATE_LATER, name.span, name.text),
+                  "initial values are taken in order of declaration");
+        return false;
+    }
+    return false;
+}
+
+Expr *expr_of_symbol(Checker *c, Symbol *s, Span at)
+{
+    Expr *e = expr_new(c, EX_NAME, at);
+    e->name = (Name){s->name, at};
+    e->sym = s;
+    expr_set_type(c, e, s->dtype == DT_BOOL, s->rate);
+    e->is_const = s->is_const;
+    e->cval = s->cval;
+    return e;
+}
+
+/* Reading a symbol. A state's own update is no use of it. */
+static void mark_read(Checker *c, Symbol *s, Span at)
+{
+    if (s != c->x.writing) s->read = true;
+    if (!c->x.dead) s->live = true;
+    if (s->kind == SYM_GIVEN && s->given == GIVEN_G && s != c->x.writing && c->x.inst &&
+        c->x.inst->g_read.end == 0)
+        c->x.inst->g_read = at;
+}
+
+static Expr *bad(Checker *c, Span at)
+{
+    return expr_new(c, EX_BAD, at);
+}
+
+/* Finds what a name stands for; reports and returns NULL where it may not be used. */
+static Binding *resolve(Checker *c, Name name, Binding *given_place)
+{
+    Binding *b = scope_find(c->x.scope, name.text);
+    if (!b) {
+        Symbol *given = find_given(c, name.text);
+        if (given) {
+            *given_place = (Binding){NULL, name.text, name.span, given, NULL};
+            b = given_place;
+        }
+    }
+    if (!b) {
+        check_unknown_name(c, name, NULL);
+        return NULL;
+    }
+    if (!b->sym && !b->value) {
+        Diag *d = REPORT(c, DIAG_ONE_BRANCH, name.span, name.text);
+        diag_note(c->diags, d, b->span, "bound here");
+        diag_hint(c->diags, d, "bind it in both branches, or before 'when'");
+        return NULL;
+    }
+    return b;
+}
+
+Symbol *check_lookup(Checker *c, Name name)
+{
+    Binding *b = scope_find(c->x.scope, name.text);
+    return b ? b->sym : find_given(c, name.text);
+}
+
+Expr *check_name(Checker *c, const Expr *e)
+{
+    Binding given;
+    Binding *b = resolve(c, e->name, &given);
+    if (!b) return bad(c, e->span);
+    if (b->value) return b->value;
+    Symbol *s = b->sym;
+    if (!may_read(c, s, e->name)) return bad(c, e->span);
+    if (s->kind == SYM_GIVEN && (s->given == GIVEN_MICRO || s->given == GIVEN_NAME)) {
+        check_unsupported(c, e->span, "'%s'", s->name);
+        return bad(c, e->span);
+    }
+    if (s->kind == SYM_HYPER) check_resolve_hyper(c, s);
+    mark_read(c, s, e->span);
+    if (s->dtype == DT_COUNT) return bad(c, e->span); /* bound to a value that was broken */
+    Expr *out = expr_of_symbol(c, s, e->span);
+    return out;
+}
+
+/* old(x): the value at the entry of the step; of g, at the entry of the rule or transform. */
+Expr *check_old(Checker *c, const Expr *e)
+{
+    Binding given;
+    Binding *b = resolve(c, e->name, &given);
+    if (!b) return bad(c, e->span);
+    Symbol *s = b->sym;
+    bool ok = s && (s->kind == SYM_STATE ||
+                    (s->kind == SYM_GIVEN && (s->given == GIVEN_G || s->given == GIVEN_P)));
+    if (!ok) {
+        Diag *d = REPORT(c, DIAG_OLD_OF, e->span, e->name.text,
+                         s ? symbol_what(s) : "an argument of a function");
+        diag_hint(c->diags, d, "old() takes a state, p or g");
+        return bad(c, e->span);
+    }
+    if (!may_read(c, s, e->name)) return bad(c, e->span);
+    mark_read(c, s, e->span);
+    s->read = true;
+    Expr *out = expr_of_symbol(c, s, e->span);
+    out->kind = EX_OLD;
+    out->is_const = false;
+    return out;
+}

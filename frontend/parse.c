@@ -1,0 +1,223 @@
+/* parse.c - from a file and what it imports to one tree; and its tokens as text.
+ *
+ * Requires: a file of the sink's source set. Ensures: each file is parsed once, imports before the file that names them; every
+ * mistake of all of them is in the sink; running out of memory returns false where the arenas have no place of their own to go.
+ *
+ *     import "clip.opt"  +  optimizer a { use clip(1) … }   ->   Ast {IMPORT, TRANSFORM clip, IMPORT, OPTIMIZER a}
+ */
+#include "parse.h"
+#include "source.h"
+#include "frontend/parser.tab.h"
+#include <stdlib.h>
+#include <string.h>
+
+enum { IMPORT_DEPTH = 64 };
+
+typedef struct Loader {
+    Arena *arena;
+    DiagSink *diags;
+    const FrontendOptions *options;
+    Ast *ast;
+    SourceKeys keys;
+    bool *done; /* by file index; files that are not are on the chain */
+    size_t ndone, done_cap;
+    int chain[IMPORT_DEPTH]; /* the files that are being loaded, outermost first */
+    int depth;
+} Loader;
+
+/* ---- one file -------------------------------------------------------------------------------- */
+
+static void parse_file(Loader *l, int file, Ast *out)
+{
+    Parser *p = ARENA_NEW(l->arena, Parser);
+    *p = (Parser){.arena = l->arena, .diags = l->diags, .ast = out, .statement_next = true};
+    TokenList tokens = lex_file(l->arena, l->diags, out, file);
+    p->source = &l->diags->sources->files[file];
+    p->tokens = tokens.items;
+    p->ntokens = tokens.n;
+    p->filter = (Filter){.raw = tokens.items, .arena = l->arena};
+    if (tokens.items) parse_tokens(p);
+}
+
+/* ---- imports --------------------------------------------------------------------------------- */
+
+static const char *file_name(const Loader *l, int file)
+{
+    return l->diags->sources->files[file].name;
+}
+
+static void report_cycle(Loader *l, int file, Span at)
+{
+    StrBuf text = {.arena = l->arena};
+    int i = 0;
+    while (l->chain[i] != file) i++;
+    for (; i < l->depth; i++) sb_printf(&text, "%s -> ", file_name(l, l->chain[i]));
+    sb_puts(&text, file_name(l, file));
+    diag_report(l->diags, DIAG_IMPORT_CYCLE, at, text.text);
+}
+
+static void load(Loader *l, int file, Span at);
+
+static void load_import(Loader *l, int from, const Item *import)
+{
+    const FrontendOptions *o = l->options;
+    Span at = import->name.span;
+    int file = source_import(l->diags, from, at, import->text, o ? o->include_dirs : NULL, o ? o->ninclude_dirs : 0, &l->keys);
+    if (file < 0) return;
+    for (int i = 0; i < l->depth; i++) {
+        if (l->chain[i] == file) {
+            report_cycle(l, file, at);
+            return;
+        }
+    }
+    if ((size_t)file < l->ndone && l->done[file]) return;
+    load(l, file, at);
+}
+
+static void load(Loader *l, int file, Span at)
+{
+    if (l->depth == IMPORT_DEPTH) {
+        diag_report(l->diags, DIAG_IMPORT_DEEP, at, IMPORT_DEPTH);
+        return;
+    }
+    Ast own = {.names = l->ast->names};
+    l->chain[l->depth++] = file;
+    parse_file(l, file, &own);
+    l->ast->names = own.names;
+    for (size_t i = 0; i < own.n; i++) {
+        if (own.items[i]->kind == IT_IMPORT) load_import(l, file, own.items[i]);
+    }
+    for (size_t i = 0; i < own.n; i++) ARENA_PUSH(l->arena, l->ast->items, l->ast->n, l->ast->cap, own.items[i]);
+    l->depth--;
+    while (l->ndone <= (size_t)file) ARENA_PUSH(l->arena, l->done, l->ndone, l->done_cap, false);
+    l->done[file] = true;
+}
+
+/* ---- definitions ----------------------------------------------------------------------------- */
+
+/* Functions have a name space of their own; imports define nothing. */
+static int name_space(const Item *i)
+{
+    return i->kind == IT_IMPORT ? 0 : i->kind == IT_FN || i->kind == IT_SCHEDULE ? 1 : 2;
+}
+
+static int by_definition(const void *pa, const void *pb)
+{
+    const Item *a = *(Item *const *)pa, *b = *(Item *const *)pb;
+    int spaces = name_space(a) - name_space(b);
+    if (spaces) return spaces;
+    if (a->name.text != b->name.text) return strcmp(a->name.text, b->name.text);
+    return a->span.begin < b->span.begin ? -1 : a->span.begin > b->span.begin;
+}
+
+static void check_redefined(Loader *l)
+{
+    size_t n = l->ast->n;
+    Item **order = ARENA_ARRAY(l->arena, Item *, n + 1);
+    if (n) memcpy(order, l->ast->items, n * sizeof *order);
+    qsort(order, n, sizeof *order, by_definition);
+    for (size_t i = 1, first = 0; i < n; i++) {
+        Item *a = order[first], *b = order[i];
+        if (name_space(b) == 0 || name_space(a) != name_space(b) || strcmp(a->name.text, b->name.text) != 0 ||
+            strcmp(a->name.text, BAD_NAME) == 0) {
+            first = i;
+            continue;
+        }
+        Diag *diag = diag_report(l->diags, DIAG_REDEFINED, b->name.span, b->name.text);
+        diag_note(l->diags, diag, a->name.span, "first defined here");
+    }
+}
+
+/* ---- entry points ---------------------------------------------------------------------------- */
+
+/* Arenas without a place to go when memory runs out get this one for a while. */
+typedef struct Guard {
+    Arena *arenas[3];
+    jmp_buf out;
+    jmp_buf *saved[3];
+} Guard;
+
+static void guard_set(Guard *g)
+{
+    for (int i = 0; i < 3; i++) {
+        g->saved[i] = g->arenas[i]->oom;
+        if (!g->saved[i]) g->arenas[i]->oom = &g->out;
+    }
+}
+
+static void guard_clear(Guard *g)
+{
+    for (int i = 2; i >= 0; i--) g->arenas[i]->oom = g->saved[i];
+}
+
+static void parse_all(Arena *a, DiagSink *d, int file, const FrontendOptions *o, Ast *ast)
+{
+    Loader l = {.arena = a, .diags = d, .options = o, .ast = ast};
+    ast->file = file;
+    source_key(d, file, &l.keys);
+    load(&l, file, (Span){0, 0});
+    check_redefined(&l);
+}
+
+bool frontend_parse(Arena *a, DiagSink *d, int file, const FrontendOptions *o, Ast *ast)
+{
+    Guard guard = {.arenas = {a, d->arena, d->sources->arena}};
+    int errors = d->nerrors;
+    if (setjmp(guard.out)) {
+        guard_clear(&guard);
+        return false;
+    }
+    guard_set(&guard);
+    parse_all(a, d, file, o, ast);
+    guard_clear(&guard);
+    return d->nerrors == errors;
+}
+
+static const char *token_class(int kind)
+{
+    switch (kind) {
+    case 0: return "end";
+    case TK_SEP: return "sep";
+    case TK_NUM: return "number";
+    case TK_STRING: return "string";
+    case TK_IDENT: return "name";
+    case TK_DEF: case TK_ADDA: case TK_SUBA: case TK_MULA: case TK_DIVA: case TK_EQ: case TK_NE: case TK_LE: case TK_GE:
+    case TK_ARROW: case TK_NMATCH: case TK_DOTS: return "operator";
+    default: return kind < 256 ? "operator" : "keyword";
+    }
+}
+
+static void print_tokens(Arena *a, DiagSink *d, int file, StrBuf *out)
+{
+    Ast names = {0};
+    TokenList tokens = lex_file(a, d, &names, file);
+    if (!tokens.items) return;
+    Filter filter = {.raw = tokens.items, .arena = a};
+    Token t;
+    do {
+        size_t index;
+        t = filter_next(&filter, &index);
+        const SourceFile *f = &d->sources->files[file];
+        const char *name;
+        int line, col;
+        source_position(d->sources, t.span.begin, &name, &line, &col);
+        uint32_t begin = t.span.begin - f->base, n = t.span.end - t.span.begin;
+        sb_printf(out, "%d:%d %s", line, col, token_class(t.kind));
+        if (t.kind != 0 && t.kind != TK_SEP) sb_printf(out, " %.*s", (int)n, f->text + begin);
+        sb_puts(out, "\n");
+    } while (t.kind != 0);
+}
+
+bool frontend_tokens(Arena *a, DiagSink *d, int file, StrBuf *out)
+{
+    Guard guard = {.arenas = {a, d->arena, d->sources->arena}};
+    int errors = d->nerrors;
+    if (setjmp(guard.out)) {
+        guard_clear(&guard);
+        return false;
+    }
+    guard_set(&guard);
+    print_tokens(a, d, file, out);
+    guard_clear(&guard);
+    return d->nerrors == errors;
+}
