@@ -1,7 +1,7 @@
 /* diag.c - collects messages about a program and renders them; see diag.h.
  *
- * Requires an arena and a source set in the sink. Ensures: at most DIAG_MAX errors and DIAG_MAX warnings are kept, one of a code at
- * a place; rendering changes nothing.
+ * Requires an arena and a source set in the sink. Ensures: one message of a code at a place; the first DIAG_MAX errors and
+ * warnings by place are shown, of at most DIAG_KEPT collected; rendering changes nothing.
  *
  *     diag_hint(d, diag_report(d, DIAG_UNKNOWN_NAME, span, "betta1"), "did you mean '%s'?", "beta1");
  *  -> adamw.opt:4:12: error: unknown name 'betta1' [E101]  + the line, a caret range, the hint
@@ -71,7 +71,7 @@ Diag *diag_report(DiagSink *d, DiagCode code, Span at, ...)
         if (d->werror) diag.severity = DIAG_ERROR;
         int *count = diag.severity == DIAG_ERROR ? &d->nerrors : &d->nwarnings;
         if (*count < INT32_MAX) (*count)++;
-        keep = *count <= DIAG_MAX;
+        keep = *count <= DIAG_KEPT;
     }
     if (!keep) {
         d->scratch = diag;
@@ -178,13 +178,19 @@ static int by_place(const void *pa, const void *pb)
     return a < b ? -1 : a > b; /* as reported: the array's order */
 }
 
-static const Diag **sorted(const DiagSink *d, Arena *arena)
+/* What is shown, in order; returns how many. */
+static size_t sorted(const DiagSink *d, Arena *arena, const Diag ***out)
 {
     const Diag **order = ARENA_ARRAY(arena, const Diag *, d->n + 1);
-    if (!order) return NULL;
+    size_t shown[2] = {0}, n = 0;
+    if (!order) return 0;
     for (size_t i = 0; i < d->n; i++) order[i] = &d->items[i];
     qsort(order, d->n, sizeof *order, by_place);
-    return order;
+    for (size_t i = 0; i < d->n; i++) {
+        if (shown[order[i]->severity]++ < DIAG_MAX) order[n++] = order[i];
+    }
+    *out = order;
+    return n;
 }
 
 /* ---- text ------------------------------------------------------------------------------------ */
@@ -356,8 +362,9 @@ static void paint_head(Painter *p, Span at, const char *kind, const char *ansi, 
 void diag_render(const DiagSink *d, StrBuf *out, bool color)
 {
     Painter p = {d->sources, out, out->arena, color};
-    const Diag **order = sorted(d, out->arena);
-    for (size_t i = 0; order && i < d->n; i++) {
+    const Diag **order;
+    size_t n = sorted(d, out->arena, &order);
+    for (size_t i = 0; i < n; i++) {
         const Diag *g = order[i];
         const DiagRow *row = &rows[g->code];
         bool error = g->severity == DIAG_ERROR;
@@ -368,16 +375,11 @@ void diag_render(const DiagSink *d, StrBuf *out, bool color)
         else
             sb_printf(out, " [%s, -W%s%s]\n", row->code, error ? "error=" : "", row->wname);
         if (g->span.end) paint_excerpt(&p, g->span, ansi);
-        for (const DiagNote *n = g->notes; n; n = n->next) {
-            if (n->span.end) {
-                paint_head(&p, n->span, "note:", "1;36", n->text);
-                sb_puts(out, "\n");
-                paint_excerpt(&p, n->span, "1;36");
-            } else {
-                sb_puts(out, "  ");
-                paint_head(&p, n->span, "hint:", "1;36", n->text);
-                sb_puts(out, "\n");
-            }
+        for (const DiagNote *note = g->notes; note; note = note->next) {
+            if (!note->span.end) sb_puts(out, "  ");
+            paint_head(&p, note->span, note->span.end ? "note:" : "hint:", "1;36", note->text);
+            sb_puts(out, "\n");
+            if (note->span.end) paint_excerpt(&p, note->span, "1;36");
         }
     }
     if (d->nerrors > DIAG_MAX)
@@ -432,9 +434,10 @@ static void json_locations(const DiagSink *d, StrBuf *out, Span at)
 
 void diag_render_json(const DiagSink *d, StrBuf *out)
 {
-    const Diag **order = sorted(d, out->arena);
+    const Diag **order;
+    size_t n = sorted(d, out->arena, &order);
     sb_puts(out, "[");
-    for (size_t i = 0; order && i < d->n; i++) {
+    for (size_t i = 0; i < n; i++) {
         const Diag *g = order[i];
         const DiagRow *row = &rows[g->code];
         sb_printf(out, "%s{\"kind\": \"%s\", \"message\": ", i ? ",\n " : "",
@@ -447,10 +450,10 @@ void diag_render_json(const DiagSink *d, StrBuf *out)
         sb_puts(out, ", \"column-origin\": 1");
         json_locations(d, out, g->span);
         sb_puts(out, ", \"children\": [");
-        for (const DiagNote *n = g->notes; n; n = n->next) {
-            sb_printf(out, "%s{\"kind\": \"note\", \"message\": ", n == g->notes ? "" : ", ");
-            json_string(out, n->text);
-            json_locations(d, out, n->span);
+        for (const DiagNote *note = g->notes; note; note = note->next) {
+            sb_printf(out, "%s{\"kind\": \"note\", \"message\": ", note == g->notes ? "" : ", ");
+            json_string(out, note->text);
+            json_locations(d, out, note->span);
             sb_puts(out, "}");
         }
         sb_puts(out, "]}");

@@ -1,7 +1,7 @@
 /* diag.h - source texts, places in them, and the mistakes found there.
  *
  * All files of one compilation share one offset space: a Span is two offsets into it, 8 bytes, valid for any file; line and column
- * are computed only when a message is printed. Diagnostics are collected; at most DIAG_MAX errors are kept.
+ * are computed only when a message is printed. Diagnostics are collected; at most DIAG_MAX errors are shown.
  *
  *     adamw.opt:4:12: error: unknown name 'betta1' [E012]
  *       4 |   m := lerp(g, m, betta1)
@@ -58,14 +58,14 @@ typedef struct Diag {
     DiagNote *notes; /* in the order given; printed as "note:" with a place, "hint:" without */
 } Diag;
 
-enum { DIAG_MAX = 20 };
+enum { DIAG_MAX = 20, DIAG_KEPT = 200 }; /* errors (and warnings) shown, the first by place; collected */
 
 typedef struct DiagSink {
     Arena *arena;
     SourceSet *sources;
     Diag *items;
     size_t n, cap;
-    int nerrors, nwarnings; /* counted past DIAG_MAX, too */
+    int nerrors, nwarnings; /* counted past DIAG_KEPT, too */
     bool werror;
     uint8_t disabled[DIAG_CODE_COUNT]; /* -Wno-NAME */
     Diag scratch;                      /* what diag_report returns for messages that are not kept */

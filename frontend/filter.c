@@ -72,9 +72,9 @@ Token filter_next(Filter *f, size_t *index)
         bool at_line_end = t->line_start && !filter_is_paren(f) && filter_can_end(f->last) && filter_can_begin(t->kind);
         if (at_line_end || t->kind == 0 || t->kind == '}') return separator(f, end, t->line_start ? end + 1 : end);
     }
+    f->last = t->kind;
     if (t->kind == 0) return *t; /* the end stays the end */
     f->next++;
-    f->last = t->kind;
     count_bracket(f, t);
     return *t;
 }

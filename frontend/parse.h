@@ -74,10 +74,12 @@ typedef struct Parser {
     size_t repaired;   /* raw index + 1 of the '{' whose header was repaired last */
     Token inject[INJECT_MAX];
     size_t ninject, next_inject;
+    bool injected;   /* the token last given out was one of these */
+    size_t stuck_at; /* where the last mistake was, and how many there were in a row */
+    int stuck;
     bool noise;   /* statements outside of any item: reported once */
     bool broken;  /* a mistake stands in the item that is being parsed */
     bool stopped; /* no further message from the parser for this file */
-    const char *doc;
 } Parser;
 
 /* Parses one file's tokens, appending its items to p->ast. */

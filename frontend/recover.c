@@ -123,12 +123,20 @@ static void inject(Parser *p, int kind, Span at)
 }
 
 /* Replaces a header by one that is right, so that the block behind it is parsed as what it is. */
-static bool repair_header(Parser *p, Span at)
+static bool repair_header(Parser *p, Span at, size_t base)
 {
     const Token *first = token(p, p->statement);
     int sequence[4] = {0};
     switch (first->kind) {
-    case TK_WHEN: case TK_ELSE: case TK_IDENT: sequence[0] = TK_WHEN, sequence[1] = TK_BAD; break;
+    case TK_WHEN: case TK_ELSE: sequence[0] = TK_WHEN, sequence[1] = TK_BAD; break;
+    case TK_IDENT: { /* a word of another language */
+        const char *word = first->value.text;
+        bool function = word[0] == 'd' || strncmp(word, "func", 4) == 0; /* def, func, function */
+        if (base == 0 && !function) return false;
+        sequence[0] = base == 0 ? TK_FN : TK_WHEN, sequence[1] = TK_BAD;
+        if (base == 0) sequence[2] = '(', sequence[3] = ')';
+        break;
+    }
     case TK_REPEAT: sequence[0] = TK_REPEAT, sequence[1] = TK_BAD; break;
     case TK_INIT: sequence[0] = TK_INIT; break;
     case TK_ON: sequence[0] = TK_ON, sequence[1] = TK_BAD; break;
@@ -173,13 +181,11 @@ static void skip_statement(Parser *p, size_t from, size_t base)
         }
         if (t->kind == '(' || t->kind == '[') depth++;
         if ((t->kind == ')' || t->kind == ']') && depth > 0) depth--;
-        if (t->kind == '}' && (base > 0 || i > p->statement)) {
-            if (base > 0) break;
-        }
+        if (t->kind == '}' && base > 0) break;
         if (t->kind != '{') continue;
         int first = token(p, p->statement)->kind;
         bool header = i > p->statement && p->repaired != i + 1 &&
-                      (first != TK_IDENT || begins_foreign_block(p)) && repair_header(p, t->span);
+                      (first != TK_IDENT || begins_foreign_block(p)) && repair_header(p, t->span, base);
         if (header) {
             p->repaired = i + 1;
             break;
@@ -218,9 +224,11 @@ Token recover_next(Parser *p)
     if (p->recovering) return go_on(p);
     if (p->next_inject < p->ninject) {
         Token t = p->inject[p->next_inject++];
+        p->injected = true;
         if (t.kind == '}' || t.kind == '{') p->statement_next = true;
         return t;
     }
+    p->injected = false;
     p->nopen_before = p->filter.nopen;
     Token t = filter_next(&p->filter, &p->at);
     if (p->statement_next) p->statement = p->at;
@@ -396,7 +404,7 @@ static bool report_outside(Mistake *m)
     if (m->ended || m->base > 0 || m->at != m->first || is_item_word(m->at->kind)) return false;
     const char *close = m->at->kind == TK_IDENT ? diag_suggest(m->at->value.text, words, 8) : NULL;
     if (close) {
-        Diag *diag = diag_report(p->diags, DIAG_OUTSIDE_RULE, m->span, describe(p, m->at));
+        Diag *diag = diag_report(p->diags, DIAG_UNEXPECTED, m->span, describe(p, m->at), "");
         diag_hint(p->diags, diag, "did you mean '%s'?", close);
         for (int i = 0; i < 8; i++) {
             if (words[i] == close) p->tokens[p->at].kind = kinds[i];
@@ -433,6 +441,21 @@ static bool report_foreign(Mistake *m)
     p->resume = index;
     p->nopen_resume = m->base;
     return true;
+}
+
+/* The line before ended with something that needs more, and this one begins a statement. */
+static bool report_unfinished(Mistake *m)
+{
+    Parser *p = m->p;
+    for (size_t i = p->at; i + 1 >= p->at && i > p->statement; i--) {
+        const Token *before = token(p, i - 1);
+        if (!token(p, i)->line_start || filter_can_end(before->kind) || before->kind == '{' || !looks_like_statement(p, i)) continue;
+        diag_report(p->diags, DIAG_UNFINISHED, before->span, token_text(p, before));
+        skip_statement(p, i, m->base);
+        p->recovering = true;
+        return true;
+    }
+    return false;
 }
 
 static bool has_assignment(const Mistake *m)
@@ -476,7 +499,7 @@ static bool report_particular(Mistake *m)
         return true;
     }
     bool header = first == TK_WHEN || first == TK_ELSE || first == TK_REPEAT || first == TK_ON || first == TK_INIT || first == TK_SHAPE;
-    if (header && expects(m, "'{'") && (kind == TK_SEP || kind == ':' || m->at->line_start)) {
+    if (header && expects(m, "'{'") && (kind == TK_SEP || kind == ':' || m->at->line_start || looks_like_statement(p, p->at))) {
         diag = diag_report(d, DIAG_NEEDS_BRACES, m->span, token_text(p, m->first));
         diag_hint(d, diag, "write '{' here, and '}' behind them");
         return true;
@@ -535,7 +558,8 @@ static void report(Mistake *m)
     } else if (!m->ended && m->at->kind == '}' && m->base == 0) {
         if (!p->noise) diag_report(p->diags, DIAG_CLOSES_NOTHING, m->span, "}");
         p->noise = true; /* what follows would have been inside */
-    } else if (!report_item_inside(m) && !report_foreign(m) && !report_outside(m) && !report_particular(m)) {
+    } else if (!report_item_inside(m) && !report_unfinished(m) && !report_foreign(m) && !report_outside(m) &&
+               !report_particular(m)) {
         report_unexpected(m);
     }
 }
@@ -546,7 +570,7 @@ static void open_body(Mistake *m)
     Parser *p = m->p;
     if (!m->ended || m->base > 0 || !is_item_word(m->first->kind) || m->first->kind == TK_IMPORT || m->at->kind == 0) return;
     if (m->first->kind == TK_FN || m->first->kind == TK_SCHEDULE || !looks_like_statement(p, p->at)) return;
-    if (is_item_word(m->at->kind) || !repair_header(p, m->span)) return;
+    if (is_item_word(m->at->kind) || !repair_header(p, m->span, 0)) return;
     inject(p, '{', m->span);
     ARENA_PUSH(p->arena, p->filter.open, p->filter.nopen, p->filter.cap, ((Bracket){'{', p->at, m->first->span}));
 }
@@ -567,6 +591,19 @@ void recover_report(Parser *p, const char *const *expected, int nexpected)
 
     p->broken = true;
     p->ninject = p->next_inject = 0;
+    p->stuck = p->stuck_at == p->at ? p->stuck + 1 : 0;
+    p->stuck_at = p->at;
+    if (p->stuck > 3) { /* a repair that repairs nothing must not go on for ever */
+        p->stopped = true;
+        p->filter.next = p->ntokens - 1;
+    }
+    if (p->injected) {
+        p->injected = false;
+        p->recovering = true;
+        p->resume = p->filter.next;
+        p->nopen_resume = p->filter.nopen;
+        return;
+    }
     bool silent = p->stopped;
     for (const Token *t = m.first; t <= m.at && !silent; t++) silent = t->after_mistake;
     if (!silent) report(&m);
