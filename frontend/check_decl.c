@@ -158,7 +158,7 @@ static void declare_state(Checker *c, Decl *decl)
     if (!state_rate(c, &decl->rate, s)) fits = false;
     if (!fits) s->dtype = DT_COUNT, c->murky = true;
     s->index = (int)c->rule->nstates;
-    ARENA_PUSH(c->arena, c->rule->states, c->rule->nstates, c->states_cap, s);
+    if (!c->x.dead) ARENA_PUSH(c->arena, c->rule->states, c->rule->nstates, c->states_cap, s);
     ARENA_PUSH(c->arena, c->declared, c->ndeclared, c->declared_cap, s);
 }
 
@@ -289,7 +289,7 @@ void check_decls(Checker *c, const Item *item, Expr **args, const Context *at)
         Symbol *s = c->declared[i];
         if (s->kind != SYM_HYPER) continue;
         check_resolve_hyper(c, s);
-        if (s->is_const || s->dtype == DT_COUNT) continue;
+        if (s->is_const || s->dtype == DT_COUNT || c->x.dead) continue;
         s->index = (int)c->rule->nhypers;
         ARENA_PUSH(c->arena, c->rule->hypers, c->rule->nhypers, c->hypers_cap, s);
     }

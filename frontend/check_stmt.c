@@ -121,6 +121,7 @@ static void check_export(Checker *c, const Stmt *s)
         e->value = value;
         if (!check_rates(c, s->names[i].span, arena_printf(c->arena, "'%s'", s->names[i].text), value->rate, e))
             continue;
+        if (c->x.dead) continue; /* a use that is not there */
         size_t k = 0;
         while (k < c->rule->nexports && strcmp(c->rule->exports[k]->path, e->path) != 0) k++;
         if (k < c->rule->nexports) {

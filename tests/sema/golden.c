@@ -1,0 +1,73 @@
+/* The IR of small programs and of the standard library, against recorded text.
+ *
+ *   in:  golden/lion.opt
+ *   out: equal to golden/lion.ir, no message; with DSOPT_BLESS set, golden/lion.ir is written
+ *
+ * Comments direct it: "#! define: nesterov=1", "#! guard:" (16-bit gradients), "#! compute: f64", "#! raw:" (before the passes). */
+#include "source.h"
+
+static IrModule *lower(Arena *a, DiagSink *d, const Program *p)
+{
+    int file = source_add(d->sources, p->name, p->text, strlen(p->text));
+    if (!p->raw) return compile_source(a, d, file, &p->options, p->guard);
+    Ast ast = {0};
+    if (!frontend_parse(a, d, file, &p->options, &ast)) return NULL;
+    Rule *rule = frontend_check(a, d, &ast, &p->options);
+    LowerOptions o = {.compute_f64 = p->options.compute_f64, .guard_gradients = p->guard};
+    return rule ? ir_lower(a, d, rule, &o) : NULL;
+}
+
+static char *ir_of(Arena *a, const Program *p)
+{
+    SourceSet sources = {.arena = a};
+    DiagSink d = {.arena = a, .sources = &sources};
+    IrModule *m = lower(a, &d, p);
+    StrBuf messages = {.arena = a}, out = {.arena = a}, why = {.arena = a};
+    diag_render(&d, &messages, false);
+    CHECK(m && d.n == 0, "%s: messages:\n%s", p->name, messages.text ? messages.text : "");
+    if (!m) return NULL;
+    CHECK(ir_verify(m, &why), "%s: %s", p->name, why.text);
+    ir_print(m, &out);
+    return out.text;
+}
+
+static void golden(const char *path)
+{
+    Arena a = {0};
+    Program p;
+    program_read(&a, path, &p);
+    char *got = ir_of(&a, &p);
+    const char *base = strrchr(path, '/') + 1;
+    char *at = arena_printf(&a, "%s/tests/sema/golden/%.*s.ir", DSOPT_SOURCE_DIR, (int)(strlen(base) - 4), base);
+    if (got && getenv("DSOPT_BLESS")) {
+        FILE *f = fopen(at, "w");
+        REQUIRE(f && fputs(got, f) >= 0 && fclose(f) == 0, "cannot write %s", at);
+    }
+    char *want = file_read(&a, at);
+    CHECK(want, "no %s: run with DSOPT_BLESS=1 and read what it writes", at);
+    if (want && got) CHECK(strcmp(want, got) == 0, "%s: expected\n%s\ngot\n%s", path, want, got);
+    arena_free(&a);
+}
+
+/* Every file of the standard library compiles, in both lowerings, under the guard too. */
+static void compiles(const char *path)
+{
+    for (int mode = 0; mode < 4; mode++) {
+        Arena a = {0};
+        Program p;
+        program_read(&a, path, &p);
+        if (strstr(p.text, "optimizer ")) {
+            p.options.compute_f64 = mode & 1;
+            p.guard = mode & 2;
+            ir_of(&a, &p);
+        }
+        arena_free(&a);
+    }
+}
+
+int main(void)
+{
+    CHECK(programs_each(DSOPT_SOURCE_DIR "/tests/sema/golden", golden) > 0, "no golden programs");
+    CHECK(programs_each(DSOPT_SOURCE_DIR "/stdlib", compiles) > 0, "no stdlib");
+    return check_done();
+}
