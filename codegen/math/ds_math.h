@@ -49,6 +49,7 @@ typedef unsigned long long ds_u64;
 #define DS_FN static __device__ __forceinline__
 #define DS_SQRT(x) __dsqrt_rn(x)
 #define DS_SQRTF(x) __fsqrt_rn(x)
+/* clang-format off */
 DS_FN ds_u64 ds_bits(double x) { return (ds_u64)__double_as_longlong(x); }
 DS_FN double ds_from(ds_u64 u) { return __longlong_as_double((long long)u); }
 DS_FN ds_u32 ds_bitsf(float x) { return __float_as_uint(x); }
@@ -64,7 +65,6 @@ float sqrtf(float);
 #define DS_SQRT(x) __builtin_sqrt(x)
 #define DS_SQRTF(x) __builtin_sqrtf(x)
 #endif
-/* clang-format off */
 DS_FN ds_u64 ds_bits(double x) { union { double d; ds_u64 u; } v; v.d = x; return v.u; }
 DS_FN double ds_from(ds_u64 u) { union { double d; ds_u64 u; } v; v.u = u; return v.d; }
 DS_FN ds_u32 ds_bitsf(float x) { union { float f; ds_u32 u; } v; v.f = x; return v.u; }
