@@ -21,8 +21,10 @@ extern const char *const emit_blocks[LEVEL_COUNT];
 extern const char *const emit_level_names[LEVEL_COUNT]; /* "global", "group", "class", "tensor" */
 
 const char *emit_type(const EmitStyle *s, DType d);
-/* A number with all its bits: 0x1.8p+1, 0x1p-1f, ds_from(0x7ff0000000000000ull); bools 0 and 1. */
+/* A number with all its bits: 2.0, 0x1p-1f, ds_from(0x7ff0000000000000ull); bools 0 and 1. */
 void emit_literal(StrBuf *out, double v, DType d);
+/* A number in decimal, the shortest that reads back the same: 0.001, 1e-08, inf. */
+void emit_decimal(StrBuf *out, double v);
 /* `s` as part of an identifier: every other character becomes '_'. */
 void emit_identifier(StrBuf *out, const char *s);
 /* The operator's expression with the locals v<arg> as its operands. Not for loads, constants, rounds and reductions. */
@@ -41,6 +43,37 @@ void emit_scalar_statements(StrBuf *out, const Plan *p, const ScalarProgram *sp,
                             const char *const *blocks);
 /* The function: `<head>(double *global, double *group, double *cls, double *tensor)` and its body. */
 void emit_scalar_function(StrBuf *out, const Plan *p, const ScalarProgram *sp, const char *head);
+
+/* ---- kernels ------------------------------------------------------------------------------------------------------------------ */
+
+/* What a kernel needs around its element loop. */
+typedef struct KernelInfo {
+    IrRef *consts; /* constants that element values, stores and guards use */
+    uint32_t nconsts;
+    IrRef *scalars; /* scalars read from blocks, guards included */
+    uint32_t nscalars;
+    IrRef *guards; /* distinct guards of its stores and reductions */
+    uint32_t nguards;
+    bool always;     /* something in it has no guard: it cannot be left out */
+    uint8_t *loads;  /* [elem] whether it reads the slot or temporary */
+    uint8_t *stores; /* [elem] whether it writes it */
+} KernelInfo;
+KernelInfo emit_kernel_info(Arena *a, const Plan *p, const Variant *v, const Kernel *k);
+
+/* `const float v14 = v12 * v13;` of a computed element value. */
+void emit_element_value(StrBuf *out, const Plan *p, const Variant *v, IrRef ref, const EmitStyle *s);
+/* A reduction's `combine` (a, x, y) or `merge` (a, b) with its operands put in. */
+void emit_reduce_text(StrBuf *out, const char *text, const char *a, const char *b_or_x, const char *y);
+DType emit_elem_storage(const Plan *p, const Variant *v, uint32_t elem); /* temporaries: f32 */
+
+/* ---- names of things in emitted text -------------------------------------------------------------------------------------------- */
+
+/* Of an element slot or temporary: its short name, with its number where that is no safe identifier or not unique. */
+const char *emit_elem_name(Arena *a, const Plan *p, uint32_t elem);
+/* Of a scalar slot: its path without the rule, dots as '_' ("clip_global_norm_limit"), or its name. */
+const char *emit_slot_name(Arena *a, const Plan *p, uint32_t slot);
+const char *emit_module_name(Arena *a, const Plan *p); /* as an identifier */
+uint32_t emit_npartial(const Plan *p, int phase);      /* columns of the partial results of a phase */
 
 /* The sections of ds_math.h that define the ds_ functions named in `text`, with those they need, in the order of the file; "base"
  * always. `after_base` (may be NULL) is put after that section. */

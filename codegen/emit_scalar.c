@@ -11,6 +11,7 @@
 #include <ctype.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 const EmitStyle emit_style_c = {"float", "double", "int"};
@@ -20,6 +21,24 @@ const char *const emit_level_names[LEVEL_COUNT] = {"global", "group", "class", "
 const char *emit_type(const EmitStyle *s, DType d)
 {
     return d == DT_BOOL ? s->boolean : d == DT_F32 ? s->f32 : s->f64;
+}
+
+/* Digits by hand: printf writes the radix character of the host's locale. */
+static void put_finite(StrBuf *out, double v, const char *suffix)
+{
+    if (fabs(v) < 1e9 && v == (double)(long)v) {
+        sb_printf(out, "%s%ld.0%s", signbit(v) ? "-" : "", labs((long)v), suffix);
+        return;
+    }
+    int exp;
+    double f = frexp(fabs(v), &exp) * 2 - 1;
+    sb_printf(out, "%s0x1%s", v < 0 ? "-" : "", f != 0 ? "." : "");
+    while (f != 0) {
+        int digit = (int)(f *= 16);
+        sb_printf(out, "%x", (unsigned)digit);
+        f -= digit;
+    }
+    sb_printf(out, "p%+d%s", exp - 1, suffix);
 }
 
 void emit_literal(StrBuf *out, double v, DType d)
@@ -33,7 +52,22 @@ void emit_literal(StrBuf *out, double v, DType d)
     else if (isinf(v))
         sb_puts(out, v > 0 ? "ds_from(0x7ff0000000000000ull)" : "ds_from(0xfff0000000000000ull)");
     else
-        sb_printf(out, "%a%s", v, d == DT_F32 ? "f" : "");
+        put_finite(out, v, d == DT_F32 ? "f" : "");
+}
+
+void emit_decimal(StrBuf *out, double v)
+{
+    char text[40];
+    for (int digits = 1; digits <= 17; digits++) {
+        snprintf(text, sizeof text, "%.*g", digits, v);
+        if (strtod(text, NULL) == v)
+            break;
+    }
+    for (char *c = text; *c; c++) {
+        if (!strchr("0123456789+-einfa", *c))
+            *c = '.'; /* whatever the host's locale writes there */
+    }
+    sb_puts(out, text);
 }
 
 void emit_identifier(StrBuf *out, const char *s)

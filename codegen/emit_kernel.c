@@ -1,0 +1,185 @@
+/* emit_kernel.c - what standalone C and CUDA have in common about kernels: what they read, names, element expressions.
+ *
+ * Requires: a plan and a variant of it. Ensures: names that are identifiers of C and C++, different from each other and from the
+ * locals v<number> of emitted text.
+ *
+ *     state n of adan    ->    "n"         state v12 or `int`    ->    "x3_v12", "x3_int"
+ *     hyper lamb.clip_global_norm.limit    ->    "clip_global_norm_limit"
+ */
+#include "emit.h"
+#include "plan_internal.h"
+#include <ctype.h>
+#include <string.h>
+
+static void add_once(IrRef *list, uint32_t *n, IrRef ref)
+{
+    for (uint32_t i = 0; i < *n; i++) {
+        if (list[i] == ref)
+            return;
+    }
+    list[(*n)++] = ref;
+}
+
+static void use_scalar(KernelInfo *k, const IrBody *b, IrRef ref)
+{
+    if (ref == IR_NONE || plan_is_element(b, ref))
+        return;
+    if (b->ins[ref].op == IR_CONST)
+        add_once(k->consts, &k->nconsts, ref);
+    else
+        add_once(k->scalars, &k->nscalars, ref);
+}
+
+static void use_guard(KernelInfo *k, const IrBody *b, IrRef guard)
+{
+    if (plan_is_true(b, guard)) {
+        k->always = true;
+        return;
+    }
+    use_scalar(k, b, guard);
+    add_once(k->guards, &k->nguards, guard);
+}
+
+KernelInfo emit_kernel_info(Arena *a, const Plan *p, const Variant *v, const Kernel *k)
+{
+    const IrBody *b = &p->m->bodies[v->body];
+    uint32_t nelem = p->m->nelem + v->ntemps;
+    KernelInfo info = {
+        .consts = ARENA_ARRAY(a, IrRef, b->n + 1),
+        .scalars = ARENA_ARRAY(a, IrRef, b->n + 1),
+        .guards = ARENA_ARRAY(a, IrRef, b->n + 1),
+        .loads = ARENA_ARRAY(a, uint8_t, nelem + 1),
+        .stores = ARENA_ARRAY(a, uint8_t, nelem + 1),
+    };
+    for (uint32_t i = 0; i < k->nvals; i++) {
+        const Ins *ins = &b->ins[k->vals[i].ref];
+        if (k->vals[i].how != VAL_COMPUTE)
+            info.loads[k->vals[i].elem] = 1;
+        for (int j = 0; k->vals[i].how == VAL_COMPUTE && j < ir_arity(ins); j++)
+            use_scalar(&info, b, ins->arg[j]);
+    }
+    for (uint32_t i = 0; i < k->nstores; i++) {
+        info.stores[k->stores[i].elem] = 1;
+        use_scalar(&info, b, k->stores[i].value);
+        use_guard(&info, b, k->stores[i].guard);
+    }
+    for (uint32_t i = 0; i < k->nreduces; i++) {
+        const Ins *ins = &b->ins[p->reduces[k->reduces[i]].ins];
+        for (int j = 0; j < ir_arity(ins); j++)
+            use_scalar(&info, b, ins->arg[j]);
+        use_guard(&info, b, ins->arg[2]);
+    }
+    return info;
+}
+
+void emit_element_value(StrBuf *out, const Plan *p, const Variant *v, IrRef ref, const EmitStyle *s)
+{
+    const IrBody *b = &p->m->bodies[v->body];
+    const Ins *ins = &b->ins[ref];
+    sb_printf(out, "const %s v%u = ", emit_type(s, (DType)ins->dtype), (unsigned)ref);
+    emit_ins_text(out, b, ins);
+    sb_puts(out, ";");
+}
+
+void emit_reduce_text(StrBuf *out, const char *text, const char *a, const char *b_or_x, const char *y)
+{
+    for (const char *s = text; *s; s++) {
+        bool word_before = s > text && (isalnum((unsigned char)s[-1]) || s[-1] == '_');
+        bool word_after = isalnum((unsigned char)s[1]) || s[1] == '_';
+        bool alone = !word_before && !word_after;
+        if (alone && *s == 'a')
+            sb_puts(out, a);
+        else if (alone && (*s == 'b' || *s == 'x'))
+            sb_puts(out, b_or_x);
+        else if (alone && *s == 'y')
+            sb_puts(out, y);
+        else
+            sb_putn(out, s, 1);
+    }
+}
+
+DType emit_elem_storage(const Plan *p, const Variant *v, uint32_t elem)
+{
+    return elem < p->m->nelem ? v->storage[elem] : DT_F32;
+}
+
+/* Words that emitted text uses for itself, and those of C and C++ that a rule could use as a name. */
+static const char *const taken[] = {
+    "args",   "asm",    "auto",     "begin",   "bool",     "break",   "case",     "char",   "class",
+    "cls",    "const",  "count",    "default", "delete",   "do",      "double",   "else",   "end",
+    "enum",   "extern", "false",    "float",   "for",      "friend",  "global",   "goto",   "group",
+    "hyper",  "i",      "if",       "inline",  "int",      "j",       "lane",     "long",   "new",
+    "numel",  "out",    "operator", "partial", "private",  "public",  "register", "return", "row",
+    "rows",   "scratch", "short",   "signed",  "sizeof",   "state",   "static",   "struct", "switch",
+    "t",      "template", "tensor", "tensors", "this",     "throw",   "true",     "try",    "typedef",
+    "typename", "union", "unsigned", "using",  "virtual",  "void",    "volatile", "while",  "restrict",
+};
+
+static bool is_safe(const char *s)
+{
+    for (size_t i = 0; i < sizeof taken / sizeof *taken; i++) {
+        if (strcmp(s, taken[i]) == 0)
+            return false;
+    }
+    size_t digits = 1;
+    while (isdigit((unsigned char)s[digits]))
+        digits++;
+    if (*s == 'v' && digits > 1 && !s[digits])
+        return false; /* a local */
+    if (strncmp(s, "ds_", 3) == 0 || strncmp(s, "DS_", 3) == 0 || *s == '_' || !isalpha((unsigned char)*s))
+        return false;
+    for (; *s; s++) {
+        if (!isalnum((unsigned char)*s) && *s != '_')
+            return false;
+    }
+    return true;
+}
+
+static const Slot *elem_slot(const IrModule *m, uint32_t elem)
+{
+    for (uint32_t i = 0; i < m->nslots; i++) {
+        if (rate_is_elementwise(m->slots[i].rate) && m->slots[i].index == elem)
+            return &m->slots[i];
+    }
+    return NULL;
+}
+
+const char *emit_elem_name(Arena *a, const Plan *p, uint32_t elem)
+{
+    if (elem >= p->m->nelem)
+        return arena_printf(a, "ds_temp%u", (unsigned)(elem - p->m->nelem));
+    const char *name = elem_slot(p->m, elem)->name;
+    bool unique = true;
+    for (uint32_t e = 0; e < p->m->nelem; e++)
+        unique = unique && (e == elem || strcmp(elem_slot(p->m, e)->name, name) != 0);
+    if (is_safe(name) && unique)
+        return name;
+    StrBuf s = {.arena = a};
+    sb_printf(&s, "x%u_", (unsigned)elem);
+    emit_identifier(&s, name);
+    return s.text;
+}
+
+const char *emit_slot_name(Arena *a, const Plan *p, uint32_t slot)
+{
+    const Slot *s = &p->m->slots[slot];
+    const char *dot = s->path ? strchr(s->path, '.') : NULL;
+    StrBuf name = {.arena = a};
+    emit_identifier(&name, dot ? dot + 1 : s->name);
+    return is_safe(name.text) ? name.text : arena_printf(a, "x_%s", name.text);
+}
+
+const char *emit_module_name(Arena *a, const Plan *p)
+{
+    StrBuf name = {.arena = a};
+    emit_identifier(&name, p->m->name);
+    return name.text;
+}
+
+uint32_t emit_npartial(const Plan *p, int phase)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < p->nreduces; i++)
+        n += p->reduces[i].phase == phase && !p->reduces[i].of_scalars;
+    return n;
+}
