@@ -195,6 +195,40 @@ static void kernel(CKernel *c)
     sb_puts(out, ");\n    }\n}\n\n");
 }
 
+/* Whether a value that is the same for all elements of a tensor is reduced over them with this operator. */
+static bool reduces_uniformly(const Plan *p, int op)
+{
+    for (uint32_t i = 0; i < p->nreduces; i++) {
+        const PlanReduce *r = &p->reduces[i];
+        if (r->of_scalars && r->result.level == LEVEL_TENSOR &&
+            p->m->bodies[r->body].ins[r->ins].op - IR_RED == op)
+            return true;
+    }
+    return false;
+}
+
+static void uniform_function(StrBuf *out, const ReduceInfo *info)
+{
+    sb_printf(out, "static inline double ds_uniform_chunk_%s(int64_t count, double x, double y)\n{\n"
+                   "    double lane[128];\n    (void)y;\n"
+                   "    for (int j = 0; j < 128; j++)\n        lane[j] = ",
+              info->name);
+    emit_literal(out, info->identity, DT_F64);
+    sb_puts(out, ";\n    for (int64_t i = 0; i < count; i++)\n        lane[i % 128] = ");
+    emit_reduce_text(out, info->combine, "lane[i % 128]", "x", "y");
+    sb_printf(out, ";\n    return ds_fold_%s(lane);\n}\n"
+                   "static inline double ds_uniform_%s(int64_t numel, double x, double y)\n{\n"
+                   "    const uint64_t chunks = (uint64_t)(numel - 1) / DS_CHUNK + 1;\n"
+                   "    const double whole = ds_uniform_chunk_%s(DS_CHUNK, x, y);\n"
+                   "    double tree[52];\n"
+                   "    for (uint64_t c = 0; c + 1 < chunks; c++)\n"
+                   "        ds_push_%s(tree, c, whole);\n"
+                   "    ds_push_%s(tree, chunks - 1,\n"
+                   "               ds_uniform_chunk_%s(numel - (int64_t)(chunks - 1) * DS_CHUNK, x, y));\n"
+                   "    return ds_root_%s(tree, chunks);\n}\n\n",
+              info->name, info->name, info->name, info->name, info->name, info->name, info->name);
+}
+
 /* ds_fold_<op> for every operator that kernels reduce with, and ds_push, ds_root for the plain step's tree. */
 static void reduction_functions(StrBuf *out, const Plan *p)
 {
@@ -231,6 +265,8 @@ static void reduction_functions(StrBuf *out, const Plan *p)
                   "            x = ds_merge_%s(tree[k], x);\n"
                   "    }\n    return x;\n}\n\n",
                   info->name, info->name, info->name, info->name);
+        if (reduces_uniformly(p, op))
+            uniform_function(out, info);
     }
 }
 
@@ -245,8 +281,9 @@ static void preamble(StrBuf *out)
             "#endif\n"
             "#if defined(__clang__)\n"
             "#pragma STDC FP_CONTRACT OFF\n"
+            "#pragma clang diagnostic ignored \"-Wunused-function\"\n"
             "#elif defined(__GNUC__)\n"
-            "#pragma GCC optimize(\"fp-contract=off\")\n"
+            "#pragma GCC optimize(\"fp-contract=off\", \"no-trapping-math\")\n"
             "#endif\n\n");
 }
 
@@ -263,12 +300,10 @@ static void element_types(StrBuf *out)
                  "typedef uint16_t ds_any_u16 DS_ANY;\n\n");
 }
 
-/* Everything that calls ds_ functions; what they need is found by reading it. */
-static void body_text(StrBuf *out, const Plan *p, const Variant *v)
+static void scalar_programs(StrBuf *out, const Plan *p)
 {
     Arena *a = out->arena;
     const char *module = emit_module_name(a, p);
-    reduction_functions(out, p);
     for (uint32_t i = 0; i < p->nprograms + p->ncommit; i++) {
         const ScalarProgram *sp = i < p->nprograms ? &p->programs[i] : &p->commit[i - p->nprograms];
         StrBuf head = {.arena = a};
@@ -276,6 +311,25 @@ static void body_text(StrBuf *out, const Plan *p, const Variant *v)
         emit_program_name(&head, p, sp);
         emit_scalar_function(out, p, sp, head.text);
     }
+}
+
+void emit_c_scalars(StrBuf *out, const Plan *p)
+{
+    StrBuf body = {.arena = out->arena};
+    sb_puts(&body, "");
+    scalar_programs(&body, p);
+    preamble(out);
+    emit_math_sections(out, body.text, NULL);
+    sb_puts(out, body.text);
+}
+
+/* Everything that calls ds_ functions; what they need is found by reading it. */
+static void body_text(StrBuf *out, const Plan *p, const Variant *v)
+{
+    Arena *a = out->arena;
+    const char *module = emit_module_name(a, p);
+    reduction_functions(out, p);
+    scalar_programs(out, p);
     for (uint32_t i = 0; i < v->nkernels; i++) {
         CKernel c = {.a = a, .out = out, .p = p, .v = v, .k = &v->kernels[i], .module = module};
         c.b = &p->m->bodies[v->body];

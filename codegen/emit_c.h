@@ -10,6 +10,8 @@
 void emit_c_comment(StrBuf *out, const Plan *p, const Variant *v);
 /* The blocks of scalars, one line per slot: "group[0] lr (hyperparameter, 0.001)". `lead` begins every line. */
 void emit_block_comment(StrBuf *out, const Plan *p, const char *lead);
+/* The scalar programs alone, as a translation unit. */
+void emit_c_scalars(StrBuf *out, const Plan *p);
 /* NAME_step: one step of one tensor, without any runtime. */
 void emit_c_step(StrBuf *out, const Plan *p, const Variant *v);
 /* Its prototype, without semicolon. */

@@ -84,7 +84,7 @@ void emit_c_comment(StrBuf *out, const Plan *p, const Variant *v)
             sb_printf(out, "   scalars, once per %s block\n", emit_level_names[p->programs[i].level]);
         }
         if (p->skip.level != LEVEL_NONE && p->skip_phase == ph)
-            sb_printf(out, " *   if %s[%u] is not 0 the step is skipped: go on with the commit programs\n",
+            sb_printf(out, " *   where %s[%u] is not 0 the step is skipped: all goes on, but only exports are stored\n",
                       emit_level_names[p->skip.level], (unsigned)p->skip.index);
         for (uint32_t i = 0; i < v->nkernels; i++) {
             const Kernel *k = &v->kernels[i];

@@ -170,7 +170,7 @@ static void run_kernel(StrBuf *out, const Plan *p, const Kernel *k)
     }
 }
 
-/* Reductions of scalars have one value here, the tensor's. */
+/* Reductions of scalars: over all tensors there is one value here; over a tensor's elements all are the same. */
 static void join_scalars(StrBuf *out, const Plan *p, int phase)
 {
     for (uint32_t i = 0; i < p->nreduces; i++) {
@@ -180,12 +180,16 @@ static void join_scalars(StrBuf *out, const Plan *p, int phase)
         const Ins *ins = &p->m->bodies[r->body].ins[r->ins];
         const ReduceInfo *info = &reduce_info[ins->op - IR_RED];
         StrBuf id = {.arena = out->arena}, value = {.arena = out->arena};
+        sb_puts(&value, "");
         emit_literal(&id, info->identity, DT_F64);
         const char *x = arena_printf(out->arena, "%s[%u]", emit_blocks[r->arg.level], (unsigned)r->arg.index);
         const char *y = r->arg2.level == LEVEL_NONE
                             ? ""
                             : arena_printf(out->arena, "%s[%u]", emit_blocks[r->arg2.level], (unsigned)r->arg2.index);
-        emit_reduce_text(&value, info->combine, id.text, x, y);
+        if (r->result.level == LEVEL_TENSOR)
+            sb_printf(&value, "ds_uniform_%s(numel, %s, %s)", info->name, x, *y ? y : x);
+        else
+            emit_reduce_text(&value, info->combine, id.text, x, y);
         put_result(out, p, r, arena_printf(out->arena, "(%s)", value.text));
     }
 }
@@ -223,17 +227,12 @@ void emit_c_step(StrBuf *out, const Plan *p, const Variant *v)
     fill_blocks(out, p, v);
     for (int ph = 0; ph <= p->nphases; ph++) {
         call_programs(out, p, ph);
-        if (skips && p->skip_phase == ph)
-            sb_printf(out, "    if (%s[%u] != 0)\n        goto skipped;\n", emit_blocks[p->skip.level],
-                      (unsigned)p->skip.index);
         for (uint32_t i = 0; i < v->nkernels; i++) {
             if (v->kernels[i].phase == ph)
                 run_kernel(out, p, &v->kernels[i]);
         }
         join_scalars(out, p, ph);
     }
-    if (skips)
-        sb_puts(out, "skipped:\n");
     call_commit(out, p);
     if (skips)
         sb_printf(out, "    return %s[%u] == 0;\n}\n", emit_blocks[p->skip.level], (unsigned)p->skip.index);

@@ -96,9 +96,45 @@ static void want(Section *sections, size_t n, const char *name, size_t len)
     }
 }
 
+/* Functions of rows of ops.def that ds_math.h has no need to write: exact, or one IEEE operation. */
+static const struct {
+    const char *name, *text;
+} operations[] = {
+    {"ds_absf", "DS_FN float ds_absf(float x) { return ds_fromf(ds_bitsf(x) & 0x7fffffffu); }\n"},
+    {"ds_abs", "DS_FN double ds_abs(double x) { return ds_from(ds_bits(x) & ~DS_SIGN); }\n"},
+    {"ds_sqrtf", "DS_FN float ds_sqrtf(float x) { return DS_SQRTF(x); }\n"},
+    {"ds_sqrt", "DS_FN double ds_sqrt(double x) { return DS_SQRT(x); }\n"},
+    {"ds_fmaf", "DS_FN float ds_fmaf(float a, float b, float c) { return DS_FMAF(a, b, c); }\n"},
+    {"ds_fma", "DS_FN double ds_fma(double a, double b, double c) { return DS_FMA(a, b, c); }\n"},
+    {"ds_powcf", "DS_FN float ds_powcf(float x, float y) { return ds_powf(x, y); }\n"},
+};
+static const char fma_text[] = "#ifndef DS_FMA\n"
+                               "#define DS_FMA(a, b, c) __builtin_fma(a, b, c)\n"
+                               "#define DS_FMAF(a, b, c) __builtin_fmaf(a, b, c)\n"
+                               "#endif\n";
+
+static void put_operations(StrBuf *out, const char *text)
+{
+    bool fma = false;
+    for (size_t i = 0; i < sizeof operations / sizeof *operations; i++) {
+        if (!names_function(text, operations[i].name, strlen(operations[i].name)))
+            continue;
+        if (strstr(operations[i].text, "DS_FMA") && !fma) {
+            sb_puts(out, fma_text);
+            fma = true;
+        }
+        sb_puts(out, operations[i].text);
+    }
+    sb_puts(out, "\n");
+}
+
 void emit_math_sections(StrBuf *out, const char *text, const char *after_base)
 {
     Section sections[SECTION_MAX];
+    StrBuf rows = {.arena = out->arena}, all = {.arena = out->arena};
+    put_operations(&rows, text);
+    sb_printf(&all, "%s%s", text, rows.text);
+    text = all.text;
     size_t n = cut_sections(sections);
     want(sections, n, "base", 4);
     for (size_t i = 0; i < n; i++) {
@@ -113,4 +149,5 @@ void emit_math_sections(StrBuf *out, const char *text, const char *after_base)
         if (base && after_base)
             sb_puts(out, after_base);
     }
+    sb_puts(out, rows.text);
 }

@@ -121,8 +121,29 @@ static bool operands_are_f64(const IrBody *b, const Ins *ins)
     return false;
 }
 
+/* pow's special cases in f32: the same bits at half the price. NULL: none for this exponent. */
+static const char *power_by_name(const IrBody *b, const Ins *ins)
+{
+    static const struct {
+        double exponent;
+        const char *name;
+    } table[] = {{2, "ds_powf_2"}, {3, "ds_powf_3"}, {-1, "ds_powf_m1"}, {0.5, "ds_powf_half"}, {0.25, "ds_powf_quarter"}};
+    if (ins->op != IR_POW || ins->dtype != DT_F32 || b->ins[ins->arg[1]].op != IR_CONST)
+        return NULL;
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
+        if (b->ins[ins->arg[1]].lit.num == table[i].exponent)
+            return table[i].name;
+    }
+    return NULL;
+}
+
 void emit_ins_text(StrBuf *out, const IrBody *b, const Ins *ins)
 {
+    const char *power = power_by_name(b, ins);
+    if (power) {
+        sb_printf(out, "%s(v%u)", power, (unsigned)ins->arg[0]);
+        return;
+    }
     char name[3][16] = {"", "", ""};
     for (int k = 0; k < ir_arity(ins); k++)
         snprintf(name[k], sizeof name[k], "v%u", (unsigned)ins->arg[k]);

@@ -95,7 +95,7 @@ typedef struct Plan {
     ScalarProgram *programs; /* by phase, then level */
     uint32_t nprograms;
     /* Run after the last phase, in this order: finest level first, so that a tensor's store reads coarser slots as they were. Guards
-     * decide each store; a skipped step runs them, too (exports and the verdict are stored then). */
+     * decide each store; a skipped step runs through all phases and these, too: exports and the verdict are stored then. */
     ScalarProgram *commit;
     uint32_t ncommit;
     PlanReduce *reduces;

@@ -67,9 +67,27 @@ static void hold(Search *s, uint32_t store, IrRef value)
         ARENA_PUSH(s->a, s->held, s->nheld, s->held_cap, h);
 }
 
+/* A skipped step runs through all phases, and its exports are what they would be in an applied one; but its slots hold what they
+ * held. So where an export depends on what kernels compute after the verdict, nothing is reloaded. */
+static bool reloads_reach_exports(const Search *s)
+{
+    const IrBody *b = s->b;
+    if (b->noskip == IR_NONE)
+        return false;
+    int verdict = plan_ready(b, s->bp->phase, b->noskip);
+    for (uint32_t i = 0; i < b->nstores; i++) {
+        if (slot_of(s, i)->kind == SLOT_EXPORT &&
+            plan_ready(b, s->bp->phase, b->stores[i].value) > verdict + 1)
+            return true;
+    }
+    return false;
+}
+
 static void find_held(Search *s)
 {
     const IrBody *b = s->b;
+    if (reloads_reach_exports(s))
+        return;
     for (uint32_t i = 0; i < b->nstores; i++) {
         const IrStore *st = &b->stores[i];
         if (!plan_is_element_store(s->bp->m, b, st) || !plan_is_element(b, st->value))

@@ -82,8 +82,10 @@ static void explain_choice(const Writer *x, const BodyPhases *bp, StrBuf *out)
     for (uint32_t i = 0; i < x->b->nstores; i++) {
         const Slot *s = &x->p->m->slots[x->b->stores[i].slot];
         IrRef value = x->b->stores[i].value;
+        IrRef guard = plan_is_true(x->b, x->b->stores[i].guard) ? IR_NONE : x->b->stores[i].guard;
         if (x->w->store_phase[i] < bp->nphases - 1 || !plan_is_element(x->b, value) ||
-            bp->phase[value] == bp->nphases - 1)
+            bp->phase[value] == bp->nphases - 1 ||
+            plan_ready(x->b, bp->phase, guard) == bp->nphases - 1)
             continue;
         bool exact = x->v->storage[s->index] == (DType)x->b->ins[value].dtype;
         sb_printf(out, "%s is stored in the last phase: %s\n", s->name,
