@@ -5,6 +5,9 @@
 # them on two cores); `threads` marks what ThreadSanitizer runs; `slow` is left out of `./dev test`.
 # A test that cannot run here prints why and exits 77: ctest shows it as skipped, never as passed.
 # It links dsopt_internal (or LIBS), and knows DSOPT_SOURCE_DIR, DSOPT_BUILD_DIR and DSOPT_BIN_DIR.
+# The target dsopt_thread_tests builds the tests labelled threads.
+add_custom_target(dsopt_thread_tests)
+
 function(dsopt_test name)
     cmake_parse_arguments(PARSE_ARGV 1 arg "" "TIMEOUT" "SOURCES;LABELS;LIBS;ARGS;DEFINES;PROGRAMS")
     if(NOT arg_LABELS)
@@ -23,6 +26,9 @@ function(dsopt_test name)
     target_compile_definitions(${name} PRIVATE
         "DSOPT_SOURCE_DIR=\"${PROJECT_SOURCE_DIR}\"" "DSOPT_BUILD_DIR=\"${PROJECT_BINARY_DIR}\""
         "DSOPT_BIN_DIR=\"${PROJECT_BINARY_DIR}/bin\"" ${arg_DEFINES})
+    if("threads" IN_LIST arg_LABELS)
+        add_dependencies(dsopt_thread_tests ${name})
+    endif()
     if(arg_PROGRAMS)
         add_dependencies(${name} ${arg_PROGRAMS})
     endif()
