@@ -1,5 +1,5 @@
 /* The fixed tree against its definition, written down a second time: recursively, lane by lane. */
-#include "ir_test.h"
+#include "tree_ref.h"
 
 static uint64_t seed = 12345;
 static double random_value(void)
@@ -7,72 +7,6 @@ static double random_value(void)
     seed = seed * 6364136223846793005u + 1442695040888963407u;
     double u = (double)(seed >> 11) * 0x1p-53 - 0.5;
     return u * pow(2, (double)((seed >> 3) % 40)); /* magnitudes differ, so that order shows */
-}
-
-/* One row of the table again, by hand. */
-static double step(ReduceOp op, double a, double x, double y)
-{
-    switch (op) {
-    case RED_SUM: return a + x;
-    case RED_SUMSQ: return a + x * x;
-    case RED_DOT: return a + x * y;
-    case RED_RMIN: return a != a || x != x ? NAN : x < a ? x : a;
-    case RED_RMAX: return a != a || x != x ? NAN : x > a ? x : a;
-    case RED_ANY: return a != 0 || x != 0;
-    case RED_ALL: return a != 0 && x != 0;
-    default: return a + x;
-    }
-}
-static double merge(ReduceOp op, double a, double b)
-{
-    return step(op == RED_SUMSQ || op == RED_DOT || op == RED_COUNT ? RED_SUM : op, a, b, 0);
-}
-static double identity(ReduceOp op)
-{
-    return op == RED_RMIN   ? (double)INFINITY
-           : op == RED_RMAX ? -(double)INFINITY
-           : op == RED_ALL  ? 1
-                            : 0;
-}
-
-/* N(level, i) over n leaves; *there: whether any leaf below it exists and is present. */
-static double node(ReduceOp op, const double *v, size_t n, const unsigned char *present, int level,
-                   size_t i, bool *there)
-{
-    *there = false;
-    if (i << level >= n) return 0;
-    if (level == 0) {
-        *there = !present || present[i];
-        return v[i];
-    }
-    bool has_left, has_right;
-    double left = node(op, v, n, present, level - 1, 2 * i, &has_left);
-    double right = node(op, v, n, present, level - 1, 2 * i + 1, &has_right);
-    *there = has_left || has_right;
-    if (has_left && has_right) return merge(op, left, right);
-    return has_left ? left : right;
-}
-static double tree(ReduceOp op, const double *v, size_t n, const unsigned char *present)
-{
-    int level = 0;
-    while ((size_t)1 << level < n) level++;
-    bool there;
-    double r = node(op, v, n, present, level, 0, &there);
-    return there ? r : identity(op);
-}
-
-static double chunk(ReduceOp op, const double *x, const double *y, size_t n,
-                    const unsigned char *present)
-{
-    double lane[128];
-    for (size_t j = 0; j < 128; j++) {
-        lane[j] = identity(op);
-        for (size_t i = j; i < n; i += 128)
-            if (!present || present[i]) lane[j] = step(op, lane[j], x[i], y[i]);
-    }
-    for (int half = 64; half; half /= 2)
-        for (int j = 0; j < half; j++) lane[j] = merge(op, lane[j], lane[j + half]);
-    return lane[0];
 }
 
 static bool same(double a, double b)
