@@ -8,10 +8,13 @@
  */
 #include "compile.h"
 
-IrModule *compile_source(Arena *a, DiagSink *d, int file, const FrontendOptions *o, bool guard_gradients)
+static IrModule *compile(Arena *a, DiagSink *d, int file, const FrontendOptions *o, bool guard_gradients)
 {
     Ast ast = {0};
-    if (!frontend_parse(a, d, file, o, &ast)) return NULL;
+    if (!frontend_parse(a, d, file, o, &ast)) {
+        frontend_check_file(a, d, &ast, o); /* all mistakes in one run */
+        return NULL;
+    }
     Rule *rule = frontend_check(a, d, &ast, o);
     if (!rule) return NULL;
     LowerOptions lower = {.compute_f64 = o->compute_f64, .guard_gradients = guard_gradients};
@@ -21,4 +24,20 @@ IrModule *compile_source(Arena *a, DiagSink *d, int file, const FrontendOptions 
     IrModule *out = ir_run_passes(a, m, NULL, NULL, &why);
     if (!out) diag_report(d, DIAG_INTERNAL, rule->item->name.span, why.text ? why.text : "a pass failed");
     return out;
+}
+
+IrModule *compile_source(Arena *a, DiagSink *d, int file, const FrontendOptions *o, bool guard_gradients)
+{
+    static const FrontendOptions none;
+    Arena *arenas[3] = {a, d->arena, d->sources->arena};
+    jmp_buf out, *saved[3];
+    IrModule *volatile m = NULL;
+    for (int i = 0; i < 3; i++) saved[i] = arenas[i]->oom;
+    if (setjmp(out) == 0) {
+        for (int i = 0; i < 3; i++)
+            if (!arenas[i]->oom) arenas[i]->oom = &out;
+        m = compile(a, d, file, o ? o : &none, guard_gradients);
+    }
+    for (int i = 2; i >= 0; i--) arenas[i]->oom = saved[i];
+    return m;
 }

@@ -7,6 +7,7 @@
  *  -> Rule {name "sgd", hypers {sgd.lr}, body {WRITE p := SUB(p, MUL(lr, g))}}
  */
 #include "check.h"
+#include <setjmp.h>
 #include <string.h>
 
 Diag *check_noted(Checker *c, Diag *d)
@@ -60,16 +61,25 @@ static void check_whole(Checker *c)
     }
 }
 
+/* Whether an import was refused: what it would have defined is not known. */
+static bool imports_failed(const DiagSink *d)
+{
+    for (size_t i = 0; i < d->n; i++)
+        if (d->items[i].severity == DIAG_ERROR && d->items[i].code <= DIAG_IMPORT_DEEP) return true;
+    return false;
+}
+
 /* Checks an optimizer, or a transform by itself, as a rule of its own. */
 static Rule *check_rule(Arena *a, DiagSink *d, const Ast *ast, const FrontendOptions *o, Item *item)
 {
-    Checker c = {.arena = a, .diags = d, .ast = ast, .options = o};
+    Checker c = {.arena = a, .diags = d, .ast = ast, .options = o, .imports_failed = imports_failed(d)};
     c.rule = ARENA_NEW(a, Rule);
     c.rule->name = item->name.text;
     c.rule->item = item;
     c.rule->body = c.out = ARENA_NEW(a, Block);
     c.define_used = ARENA_ARRAY(a, bool, o->ndefines + 1);
     check_given_symbols(&c);
+    check_name_length(&c, item->name);
     Instance inst = {.item = item, .path = item->name.text};
     c.x.inst = &inst;
     check_instance(&c, item, NULL, NULL);
@@ -81,7 +91,7 @@ static Rule *check_rule(Arena *a, DiagSink *d, const Ast *ast, const FrontendOpt
 /* Checks a function's body by itself, for mistakes that hold whatever its arguments are. */
 static void check_function(Arena *a, DiagSink *d, const Ast *ast, const FrontendOptions *o, Item *fn)
 {
-    Checker c = {.arena = a, .diags = d, .ast = ast, .options = o};
+    Checker c = {.arena = a, .diags = d, .ast = ast, .options = o, .imports_failed = imports_failed(d)};
     Instance inst = {.item = fn, .path = fn->name.text};
     c.rule = ARENA_NEW(a, Rule);
     c.rule->name = fn->name.text;
@@ -144,10 +154,10 @@ static Rule *check_all(Arena *a, DiagSink *d, const Ast *ast, const FrontendOpti
     for (size_t i = 0; i < ast->n; i++) refuse_item(d, a, ast->items[i]);
     Item *picked = pick_rule(a, d, ast, o);
     if (!picked && need_rule && d->nerrors == before) diag_report(d, DIAG_NO_RULE, (Span){0, 0});
-    Rule *rule = picked ? check_rule(a, d, ast, o, picked) : NULL;
+    Rule *rule = picked && !picked->broken ? check_rule(a, d, ast, o, picked) : NULL;
     for (size_t i = 0; i < ast->n; i++) {
         Item *item = ast->items[i];
-        if (item == picked || !in_main_file(d, ast, item)) continue;
+        if (item == picked || item->broken || !in_main_file(d, ast, item)) continue;
         if (item->kind == IT_OPTIMIZER || (item->kind == IT_TRANSFORM && item->stage == STAGE_GRADIENT))
             check_rule(a, d, ast, &plain, item);
         else if (item->kind == IT_TRANSFORM)
@@ -160,14 +170,30 @@ static Rule *check_all(Arena *a, DiagSink *d, const Ast *ast, const FrontendOpti
     return d->nerrors == before ? rule : NULL;
 }
 
+/* Runs check_all with a place to go for arenas that have none; NULL when memory runs out. */
+static Rule *check_guarded(Arena *a, DiagSink *d, const Ast *ast, const FrontendOptions *o, bool need_rule)
+{
+    static const FrontendOptions none;
+    Arena *arenas[2] = {a, d->arena};
+    jmp_buf out, *saved[2] = {a->oom, d->arena->oom};
+    Rule *volatile rule = NULL;
+    if (setjmp(out) == 0) {
+        for (int i = 0; i < 2; i++)
+            if (!arenas[i]->oom) arenas[i]->oom = &out;
+        rule = check_all(a, d, ast, o ? o : &none, need_rule);
+    }
+    for (int i = 1; i >= 0; i--) arenas[i]->oom = saved[i];
+    return rule;
+}
+
 Rule *frontend_check(Arena *a, DiagSink *d, const Ast *ast, const FrontendOptions *o)
 {
-    return check_all(a, d, ast, o, true);
+    return check_guarded(a, d, ast, o, true);
 }
 
 bool frontend_check_file(Arena *a, DiagSink *d, const Ast *ast, const FrontendOptions *o)
 {
     int before = d->nerrors;
-    check_all(a, d, ast, o, false);
+    check_guarded(a, d, ast, o, false);
     return d->nerrors == before;
 }

@@ -11,6 +11,8 @@
 enum {
     CHECK_MAX_OPS = 65536,  /* checked nodes and statements of one rule */
     CHECK_MAX_DEPTH = 2000, /* of a checked expression, and of calls inside calls */
+    CHECK_MAX_SLOTS = 4000, /* what outlives a step, and results of reductions */
+    CHECK_MAX_NAME = 255,
 };
 
 /* A name and what it stands for in one scope. */
@@ -88,7 +90,8 @@ typedef struct Checker {
     Context x;
     Block *out; /* where checked statements go */
     Symbol *given[GIVEN_INF + 1];
-    uint32_t nops;
+    uint32_t nops, nslots;
+    bool imports_failed; /* names may be missing for that reason alone */
     bool p_live;
     bool murky;    /* something was left out as not supported: say nothing about what is unused or missing */
     bool too_long; /* the limit was reported */
@@ -108,6 +111,7 @@ typedef struct Words {
 void check_word(Checker *c, Words *w, const char *word);
 void check_did_you_mean(Checker *c, Diag *d, const char *word, const Words *w);
 bool check_budget(Checker *c, Span at); /* counts one operation; false past the limit */
+bool check_slots(Checker *c, int n); /* counts n slots; false past the limit */
 void check_unsupported(Checker *c, Span at, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 
 /* check_name.c. A symbol whose dtype is DT_COUNT is broken: reading it says nothing. */
@@ -117,8 +121,9 @@ Expr *check_old(Checker *c, const Expr *e);
 Binding *scope_find(const Scope *s, const char *name);
 void scope_bind(Checker *c, Scope *s, Name name, Symbol *sym, Expr *value);
 Symbol *symbol_new(Checker *c, SymKind kind, Name name);
-/* Binds a new value name in the current scope, refusing reserved, given and hidden names. */
+/* Whether a name may be bound in the current scope: not reserved, nothing hidden, not bound before. Reports if not. */
 bool check_new_name(Checker *c, Name name);
+bool check_name_length(Checker *c, Name name);
 Expr *check_name(Checker *c, const Expr *e);
 Expr *expr_of_symbol(Checker *c, Symbol *s, Span at);
 Symbol *check_lookup(Checker *c, Name name); /* silent; NULL: not a symbol here */

@@ -79,7 +79,7 @@ static Symbol *declare(Checker *c, SymKind kind, Decl *decl)
         diag_note(c->diags, d, before->span, "declared here");
         return NULL;
     }
-    bool fits = check_new_name(c, decl->name);
+    bool fits = check_new_name(c, decl->name) && check_name_length(c, decl->name) && check_slots(c, 1);
     Symbol *s = symbol_new(c, kind, decl->name);
     s->path = arena_printf(c->arena, "%s.%s", c->x.inst->path, decl->name.text);
     s->decl = decl;

@@ -22,6 +22,18 @@ bool check_budget(Checker *c, Span at)
     return false;
 }
 
+bool check_slots(Checker *c, int n)
+{
+    if (c->nslots + (uint32_t)n <= CHECK_MAX_SLOTS) {
+        c->nslots += (uint32_t)n;
+        return true;
+    }
+    if (!c->too_long)
+        REPORT(c, DIAG_TOO_MANY_SLOTS, c->rule->item->name.span, c->rule->name, (int)CHECK_MAX_SLOTS);
+    c->too_long = true;
+    return false;
+}
+
 Expr *expr_new(Checker *c, ExprKind kind, Span span)
 {
     Expr *e = ARENA_NEW(c->arena, Expr);
@@ -126,8 +138,8 @@ static bool operand_fits(Checker *c, Op op, const Expr *source, const Expr *x)
         diag_hint(c->diags, d, "compare it: '… != 0'");
     } else {
         Diag *d = REPORT(c, DIAG_NOT_NUMBER, source->span, what);
-        bool chain = op_info[op].types == CMP && x->kind == EX_OP && op_info[x->op].types == CMP;
-        diag_hint(c->diags, d, chain ? "comparisons do not chain: 'a < b and b < c'" : "write '… ? 1 : 0'");
+        diag_hint(c->diags, d, "%s", op_info[op].types == CMP ? "truth values are combined with 'and', 'or' and 'not'"
+                                                              : "write '… ? 1 : 0'");
     }
     return false;
 }
@@ -216,6 +228,7 @@ static Expr *check_reduce(Checker *c, const Expr *e)
     }
     Rate scope = e->scope == SCOPE_ALL ? RATE_GLOBAL : RATE_TENSOR;
     if (!fits || !scope_fits(c, e, rate, scope)) return bad_expr(c, e->span);
+    if (!check_slots(c, 2)) return bad_expr(c, e->span); /* a mean may count, too */
     Expr *out = node(c, EX_REDUCE, e->span, n, args);
     out->reduce = e->reduce;
     out->scope = e->scope;

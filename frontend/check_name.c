@@ -95,6 +95,13 @@ const char *symbol_what(const Symbol *s)
     }
 }
 
+bool check_name_length(Checker *c, Name name)
+{
+    if (strlen(name.text) <= CHECK_MAX_NAME) return true;
+    REPORT(c, DIAG_NAME_LONG, name.span, (int)CHECK_MAX_NAME);
+    return false;
+}
+
 bool check_new_name(Checker *c, Name name)
 {
     Symbol *given = find_given(c, name.text);

@@ -130,6 +130,7 @@ static void check_export(Checker *c, const Stmt *s)
             diag_hint(c->diags, d, "give it another name: 'export %s as …'", s->names[i].text);
             continue;
         }
+        if (!check_name_length(c, alias) || !check_slots(c, 1)) continue;
         ARENA_PUSH(c->arena, c->rule->exports, c->rule->nexports, c->exports_cap, e);
         Stmt *out = stmt_new(c, ST_EXPORT, s->span);
         out->name = alias;
@@ -311,7 +312,7 @@ static void bind_broken_stmt(Checker *c, const Stmt *s)
 {
     for (size_t k = 0; k < s->ndecls; k++) bind_broken_name(c, s->decls[k].name);
     if (s->kind == ST_LET || s->kind == ST_DIRECTION) bind_broken_name(c, s->name);
-    if (s->kind == ST_INPUT)
+    if (s->kind == ST_INPUT || s->kind == ST_SHAPE)
         for (size_t k = 0; k < s->nnames; k++) bind_broken_name(c, s->names[k]);
     if (s->body) bind_broken(c, s->body);
     if (s->else_body) bind_broken(c, s->else_body);

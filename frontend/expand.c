@@ -66,6 +66,7 @@ static const char *const later[] = {"cbrt",   "sigmoid",   "softplus", "atan2", 
 
 static void unknown_function(Checker *c, Name name)
 {
+    if (c->imports_failed) return;
     static const char *const more[] = {"lerp", "clamp", "old",  "sum", "mean", "norm",
                                        "rms",  "dot",   "any",  "all", "count"};
     Words w = {0};
@@ -170,6 +171,7 @@ Expr *expand_call(Checker *c, const Expr *e)
         unknown_function(c, e->name);
         return check_args_only(c, e);
     }
+    if (fn->broken) return check_args_only(c, e);
     if (fn->kind == IT_SCHEDULE) {
         check_unsupported(c, e->name.span, "schedule '%s'", name);
         return check_args_only(c, e);
@@ -196,6 +198,7 @@ static const char *item_what(const Item *i)
 static Item *find_transform(Checker *c, Name name)
 {
     Item *item = find_item(c, false, name.text);
+    if (item ? item->broken : c->imports_failed) return NULL;
     if (!item) {
         for (size_t i = 0; i < c->rule->item->nparams; i++) /* a rule taken as a parameter: refused where it is declared */
             if (strcmp(c->rule->item->params[i].name.text, name.text) == 0) return NULL;

@@ -1,0 +1,132 @@
+/* Programs with mistakes, and exactly the messages that they must give.
+ *
+ *   in:  m := lerp(g, m, betta1)      #! error: E101
+ *   out: E101 on that line, and on no other; a comment of its own line stands for a message without a place
+ *
+ * Every row of diag.def about meaning (E1…, W1…) must be given by a program here. */
+#include "source.h"
+
+static bool seen[DIAG_CODE_COUNT];
+
+/* "3:E101 3:W102", sorted, of what is expected. */
+static int by_text(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+static char *joined(Arena *a, char **list, size_t n)
+{
+    StrBuf out = {.arena = a};
+    qsort(list, n, sizeof *list, by_text);
+    sb_puts(&out, "");
+    for (size_t i = 0; i < n; i++) sb_printf(&out, "%s\n", list[i]);
+    return out.text;
+}
+
+static char *expected(Arena *a, const char *text)
+{
+    char **list = NULL;
+    size_t n = 0, cap = 0;
+    int line = 1;
+    for (const char *c = text; *c; line++, c = strchr(c, '\n') + 1) {
+        size_t len = strcspn(c, "\n");
+        char *copy = arena_strndup(a, c, len), *mark = strstr(copy, "#! error:");
+        if (!mark) mark = strstr(copy, "#! warning:");
+        char *save = NULL;
+        for (char *w = mark ? strtok_r(strchr(mark, ':') + 1, " ", &save) : NULL; w; w = strtok_r(NULL, " ", &save)) {
+            char *row = arena_printf(a, "%04d:%s", mark == copy ? 0 : line, w);
+            ARENA_PUSH(a, list, n, cap, row);
+        }
+    }
+    return joined(a, list, n);
+}
+
+static char *reported(Arena *a, const DiagSink *d)
+{
+    char **list = NULL;
+    size_t n = 0, cap = 0;
+    for (size_t i = 0; i < d->n; i++) {
+        const char *name;
+        int line = 0, col = 0;
+        if (d->items[i].span.end) source_position(d->sources, d->items[i].span.begin, &name, &line, &col);
+        char *row = arena_printf(a, "%04d:%s", line, diag_code_name(d->items[i].code));
+        ARENA_PUSH(a, list, n, cap, row);
+        seen[d->items[i].code] = true;
+    }
+    return joined(a, list, n);
+}
+
+static void reject(const char *path)
+{
+    Arena a = {0};
+    Program p;
+    program_read(&a, path, &p);
+    SourceSet sources = {.arena = &a};
+    DiagSink d = {.arena = &a, .sources = &sources};
+    IrModule *m = compile_source(&a, &d, source_add(&sources, p.name, p.text, strlen(p.text)), &p.options, false);
+    StrBuf messages = {.arena = &a};
+    diag_render(&d, &messages, false);
+    char *want = expected(&a, p.text), *got = reported(&a, &d);
+    CHECK(!m, "%s compiles", path);
+    CHECK(strcmp(want, got) == 0, "%s: expected\n%sgot\n%s%s", path, want, got, messages.text);
+    for (size_t i = 0; i < d.n; i++) CHECK(d.items[i].text && *d.items[i].text, "%s: an empty message", path);
+    arena_free(&a);
+}
+
+/* Programs that are too long to be written down. */
+static void reject_text(const char *name, StrBuf *text, const char *code)
+{
+    Arena *a = text->arena;
+    SourceSet sources = {.arena = a};
+    DiagSink d = {.arena = a, .sources = &sources};
+    IrModule *m = compile_source(a, &d, source_add(&sources, name, text->text, text->len), NULL, false);
+    reported(a, &d);
+    CHECK(!m && d.n == 1 && strcmp(diag_code_name(d.items[0].code), code) == 0, "%s: %zu messages, the first %s", name, d.n,
+          d.n ? diag_code_name(d.items[0].code) : "none");
+    arena_free(a);
+}
+
+static void reject_large(void)
+{
+    Arena a = {0};
+    StrBuf text = {.arena = &a};
+    sb_puts(&text, "optimizer many {\n");
+    for (int i = 0; i < 20000; i++) sb_puts(&text, "p -= g * g + p\n");
+    sb_puts(&text, "}\n");
+    reject_text("many operations", &text, "E152");
+
+    text = (StrBuf){.arena = &a};
+    sb_puts(&text, "fn q0(x) = x * x\n");
+    for (int i = 1; i < 60; i++) sb_printf(&text, "fn q%d(x) = q%d(x) + q%d(x + 1)\n", i, i - 1, i - 1);
+    sb_puts(&text, "optimizer doubling { p -= q59(g) }\n");
+    reject_text("doubling functions", &text, "E152");
+
+    text = (StrBuf){.arena = &a};
+    sb_puts(&text, "fn f(x) {\n a0 = x\n");
+    for (int i = 1; i < 3000; i++) sb_printf(&text, " a%d = a%d + 1\n", i, i - 1);
+    sb_puts(&text, " return a2999\n}\noptimizer deep { p -= f(g) }\n");
+    reject_text("deep values", &text, "E153");
+
+    text = (StrBuf){.arena = &a};
+    sb_puts(&text, "optimizer slots {\n p -= g\n");
+    for (int i = 0; i < 5000; i++) sb_printf(&text, " state a%d = g\n p -= a%d\n", i, i);
+    sb_puts(&text, "}\n");
+    reject_text("many states", &text, "E154");
+
+    text = (StrBuf){.arena = &a};
+    sb_puts(&text, "optimizer long {\n hyper ");
+    for (int i = 0; i < 300; i++) sb_puts(&text, "x");
+    sb_puts(&text, " = 1\n p -= g\n}\n");
+    reject_text("a long name", &text, "E155");
+}
+
+int main(void)
+{
+    CHECK(programs_each(DSOPT_SOURCE_DIR "/tests/sema/reject", reject) > 0, "no programs");
+    reject_large();
+    for (int i = 0; i < DIAG_CODE_COUNT; i++) {
+        const char *code = diag_code_name((DiagCode)i);
+        if (code[1] == '1' && i != DIAG_INTERNAL) CHECK(seen[i], "no program is refused with %s", code);
+    }
+    return check_done();
+}
