@@ -89,9 +89,10 @@ static Rule *check_rule(Arena *a, DiagSink *d, const Ast *ast, const FrontendOpt
 }
 
 /* Checks a function's body by itself, for mistakes that hold whatever its arguments are. */
-static void check_function(Arena *a, DiagSink *d, const Ast *ast, const FrontendOptions *o, Item *fn)
+static uint32_t check_function(Arena *a, DiagSink *d, const Ast *ast, const FrontendOptions *o, Item *fn)
 {
     Checker c = {.arena = a, .diags = d, .ast = ast, .options = o, .imports_failed = imports_failed(d)};
+    c.is_function = true; /* what is too long is said where it is used */
     Instance inst = {.item = fn, .path = fn->name.text};
     c.rule = ARENA_NEW(a, Rule);
     c.rule->name = fn->name.text;
@@ -105,6 +106,7 @@ static void check_function(Arena *a, DiagSink *d, const Ast *ast, const Frontend
         if (fn->params[i].init) check_expr(&c, fn->params[i].init);
     }
     expand_fn(&c, fn, args, (Span){0, 0});
+    return c.nops;
 }
 
 /* ---- the file ----------------------------------------------------------------------------------------------------------------------- */
@@ -155,17 +157,18 @@ static Rule *check_all(Arena *a, DiagSink *d, const Ast *ast, const FrontendOpti
     Item *picked = pick_rule(a, d, ast, o);
     if (!picked && need_rule && d->nerrors == before) diag_report(d, DIAG_NO_RULE, (Span){0, 0});
     Rule *rule = picked && !picked->broken ? check_rule(a, d, ast, o, picked) : NULL;
-    for (size_t i = 0; i < ast->n; i++) {
+    int64_t left = 16 * (int64_t)CHECK_MAX_OPS; /* functions that double each other make little text much work */
+    for (size_t i = 0; i < ast->n && left > CHECK_MAX_OPS; i++) {
         Item *item = ast->items[i];
         if (item == picked || item->broken || !in_main_file(d, ast, item)) continue;
         if (item->kind == IT_OPTIMIZER || (item->kind == IT_TRANSFORM && item->stage == STAGE_GRADIENT))
-            check_rule(a, d, ast, &plain, item);
+            left -= check_rule(a, d, ast, &plain, item)->nexprs;
         else if (item->kind == IT_TRANSFORM)
             diag_report(d, DIAG_UNSUPPORTED, item->name.span,
                         arena_printf(a, "transform '%s' of stage %s", item->name.text,
                                      item->stage == STAGE_DIRECTION ? "direction" : "apply"));
         else if (item->kind == IT_FN)
-            check_function(a, d, ast, &plain, item);
+            left -= check_function(a, d, ast, &plain, item);
     }
     return d->nerrors == before ? rule : NULL;
 }

@@ -95,6 +95,7 @@ typedef struct Checker {
     bool p_live;
     bool murky;    /* something was left out as not supported: say nothing about what is unused or missing */
     bool too_long; /* the limit was reported */
+    bool is_function; /* a function by itself: limits say nothing */
     bool *define_used; /* one per option */
     Symbol **declared; /* hypers (const ones too) and states, for warnings */
     size_t ndeclared, declared_cap, hypers_cap, states_cap, exports_cap;

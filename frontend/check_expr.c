@@ -16,7 +16,7 @@ bool check_budget(Checker *c, Span at)
         c->nops++;
         return true;
     }
-    if (!c->too_long)
+    if (!c->too_long && !c->is_function)
         REPORT(c, DIAG_TOO_MANY_OPS, c->rule->item->name.span, c->rule->name, (int)CHECK_MAX_OPS);
     c->too_long = true;
     return false;
@@ -28,7 +28,7 @@ bool check_slots(Checker *c, int n)
         c->nslots += (uint32_t)n;
         return true;
     }
-    if (!c->too_long)
+    if (!c->too_long && !c->is_function)
         REPORT(c, DIAG_TOO_MANY_SLOTS, c->rule->item->name.span, c->rule->name, (int)CHECK_MAX_SLOTS);
     c->too_long = true;
     return false;
