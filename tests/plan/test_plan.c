@@ -1,0 +1,161 @@
+/* Plans against recorded text, and against what must hold for every plan.
+ *
+ *   in:  ir/lamb.ir, storage ""
+ *   out: equal to golden/lamb.plan; with DSOPT_BLESS set, that file is written
+ *
+ * Every rule of the standard library is planned in several storages; its kernels are walked as a backend would walk them. */
+#include "../emit/rules.h"
+#include <string.h>
+
+static void golden(const char *rule, const char *storage, const char *name, int bytes)
+{
+    Arena a = {0};
+    const Plan *p = plan_make(&a, rule_from_ir(&a, rule));
+    const Variant *v = rule_variant(&a, p, storage);
+    StrBuf got = {.arena = &a};
+    plan_print(p, v, &got);
+    sb_puts(&got, v->why);
+    int total = 0;
+    for (uint32_t i = 0; i < v->nkernels; i++)
+        total += v->kernels[i].bytes_read + v->kernels[i].bytes_written;
+    CHECK(total == bytes, "%s: %d bytes per element, should be %d", name, total, bytes);
+    char *path = arena_printf(&a, "%s/tests/plan/golden/%s.plan", DSOPT_SOURCE_DIR, name);
+    if (getenv("DSOPT_BLESS")) {
+        FILE *f = fopen(path, "w");
+        REQUIRE(f && fputs(got.text, f) >= 0 && fclose(f) == 0, "cannot write %s", path);
+    }
+    char *want = rule_read(&a, path);
+    CHECK(want, "no %s: run with DSOPT_BLESS=1 and read what it writes", path);
+    if (want)
+        CHECK(strcmp(want, got.text) == 0, "%s: expected\n%s\ngot\n%s", name, want, got.text);
+    arena_free(&a);
+}
+
+/* The phase after which an element slot no longer holds what it held when the step began; nphases: never. */
+static int stored_in(const Plan *p, const Variant *v, uint32_t elem)
+{
+    for (uint32_t i = 0; i < v->nkernels; i++) {
+        for (uint32_t k = 0; k < v->kernels[i].nstores; k++) {
+            if (v->kernels[i].stores[k].elem == elem)
+                return v->kernels[i].phase;
+        }
+    }
+    return p->nphases;
+}
+
+/* Whether a scalar that a kernel of this phase reads is known by then. */
+static void check_scalar(const Plan *p, const Variant *v, IrRef ref, int phase, const char *what)
+{
+    const Ins *ins = &p->m->bodies[v->body].ins[ref];
+    if (rate_is_elementwise(ins->rate) || ins->op == IR_CONST)
+        return;
+    CHECK(plan_place(p, v->body, ref).level != LEVEL_NONE, "%s: %%%u has no place", what, (unsigned)ref);
+    int known = p->phase[v->body][ref] + ir_is_reduce(ins);
+    CHECK(known <= phase, "%s: %%%u is read in phase %d and known in %d", what, (unsigned)ref, phase, known);
+}
+
+static void check_kernel(const Plan *p, const Variant *v, const Kernel *k, const char *what)
+{
+    const IrBody *b = &p->m->bodies[v->body];
+    bool have[4096] = {false};
+    REQUIRE(b->n <= 4096, "%s: a body of %u", what, (unsigned)b->n);
+    CHECK(k->nstores || k->nreduces, "%s: a kernel that does nothing", what);
+    for (uint32_t i = 0; i < k->nvals; i++) {
+        const KernelValue *kv = &k->vals[i];
+        const Ins *ins = &b->ins[kv->ref];
+        int stored = stored_in(p, v, kv->elem);
+        have[kv->ref] = true;
+        if (kv->how == VAL_LOAD)
+            CHECK(stored >= k->phase, "%s: slot %u is loaded after it was stored", what, (unsigned)kv->elem);
+        else if (kv->how != VAL_COMPUTE)
+            CHECK(stored < k->phase, "%s: slot %u is read back before it was stored", what, (unsigned)kv->elem);
+        for (int j = 0; kv->how == VAL_COMPUTE && j < ir_arity(ins); j++) {
+            bool element = rate_is_elementwise(b->ins[ins->arg[j]].rate);
+            CHECK(!element || have[ins->arg[j]], "%s: %%%u needs %%%u", what, (unsigned)kv->ref, (unsigned)ins->arg[j]);
+            check_scalar(p, v, ins->arg[j], k->phase, what);
+        }
+    }
+    for (uint32_t i = 0; i < k->nstores; i++) {
+        IrRef value = k->stores[i].value;
+        CHECK(!rate_is_elementwise(b->ins[value].rate) || have[value], "%s: stores %%%u, which it lacks", what, (unsigned)value);
+        if (k->stores[i].guard != IR_NONE)
+            check_scalar(p, v, k->stores[i].guard, k->phase, what);
+    }
+}
+
+/* Every element store and every reduction happens once; every scalar is computed once. */
+static void check_plan(const Plan *p, const Variant *v, const char *what)
+{
+    const IrBody *b = &p->m->bodies[v->body];
+    uint32_t stores = 0, kernel_stores = 0, reduces = 0, of_elements = 0;
+    for (uint32_t i = 0; i < b->nstores; i++)
+        stores += rate_is_elementwise(p->m->slots[b->stores[i].slot].rate);
+    for (uint32_t i = 0; i < v->nkernels; i++) {
+        kernel_stores += v->kernels[i].nstores;
+        reduces += v->kernels[i].nreduces;
+        check_kernel(p, v, &v->kernels[i], what);
+    }
+    for (uint32_t i = 0; i < p->nreduces; i++)
+        of_elements += !p->reduces[i].of_scalars;
+    CHECK(kernel_stores == stores + v->ntemps, "%s: %u element stores in kernels, %u in the body", what,
+          (unsigned)kernel_stores, (unsigned)stores);
+    CHECK(reduces == of_elements, "%s: %u reductions in kernels of %u", what, (unsigned)reduces, (unsigned)of_elements);
+    uint8_t *computed = calloc(b->n + 1, 1);
+    for (uint32_t i = 0; i < p->nprograms; i++) {
+        for (uint32_t k = 0; k < p->programs[i].nvals; k++)
+            computed[p->programs[i].vals[k]]++;
+    }
+    for (uint32_t i = 0; i < b->n; i++)
+        CHECK(computed[i] <= 1, "%s: %%%u is computed %d times", what, (unsigned)i, computed[i]);
+    free(computed);
+}
+
+static void stdlib(const char *name)
+{
+    static const char *const storages[] = {"", "p=bf16,g=bf16", "g=f16"};
+    for (size_t i = 0; i < sizeof storages / sizeof *storages; i++) {
+        Arena a = {0};
+        const IrModule *m = rule_from_stdlib(&a, name, storage_gradient_is_narrow(storages[i]));
+        const Plan *p = plan_make(&a, m);
+        const char *what = arena_printf(&a, "%s [%s]", name, storages[i]);
+        check_plan(p, rule_variant(&a, p, storages[i]), what);
+        arena_free(&a);
+    }
+}
+
+/* The bytes that the standard library's rules move, in f32: the table of docs/plan.md. */
+static void bytes_of(const char *name, int bytes, uint32_t sweeps)
+{
+    Arena a = {0};
+    const Plan *p = plan_make(&a, rule_from_stdlib(&a, name, false));
+    const Variant *v = rule_variant(&a, p, "");
+    int total = 0;
+    for (uint32_t i = 0; i < v->nkernels; i++)
+        total += v->kernels[i].bytes_read + v->kernels[i].bytes_written;
+    CHECK(total == bytes && v->nkernels == sweeps, "%s: %d bytes in %u sweeps, should be %d in %u", name, total,
+          (unsigned)v->nkernels, bytes, (unsigned)sweeps);
+    arena_free(&a);
+}
+
+int main(void)
+{
+    golden("adamw", "", "adamw", 28);
+    golden("adamw", "p=bf16,g=bf16,m=bf16,v=bf16", "adamw.bf16", 14);
+    golden("adamw_clip", "", "adamw_clip", 32);
+    golden("adamw_guard", "g=bf16", "adamw_guard.g_bf16", 28);
+    golden("lion", "", "lion", 20);
+    golden("lamb", "", "lamb", 44);
+    golden("lamb", "m=bf16", "lamb.m_bf16", 40);
+    golden("lamb", "m=bf16,v=bf16", "lamb.mv_bf16", 36);
+    golden("lamb_guard", "p=bf16,g=bf16", "lamb_guard.bf16", 34);
+    golden("lookahead", "", "lookahead", 40);
+    for (size_t i = 0; i < ds_stdlib_count; i++) {
+        if (strstr(ds_stdlib[i].text, "\noptimizer "))
+            stdlib(ds_stdlib[i].name);
+    }
+    bytes_of("sgd", 12, 1);
+    bytes_of("adamw", 28, 1);
+    bytes_of("lion", 20, 1);
+    bytes_of("lamb", 44, 3);
+    return check_done();
+}
