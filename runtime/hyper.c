@@ -34,18 +34,25 @@ static const char *without_rule(const char *path)
     return dot ? dot + 1 : path;
 }
 
+/* The closest name, or, where none is close, all of them. */
 static dsopt_status unknown_hyper(dsopt_optimizer *opt, const char *path)
 {
     const char *names[64] = {0};
-    size_t n = 0;
-    for (uint32_t i = 0; i < opt->m->nslots && n < COUNT_OF(names); i++)
-        if (opt->m->slots[i].kind == SLOT_HYPER) names[n++] = without_rule(opt->m->slots[i].path);
-    const char *near = diag_suggest(without_rule(path), names, n);
-    if (!near && n) near = diag_suggest(path, names, n);
+    char all[512] = "";
+    size_t n = 0, len = 0;
+    for (uint32_t i = 0; i < opt->m->nslots && n < COUNT_OF(names); i++) {
+        if (opt->m->slots[i].kind != SLOT_HYPER) continue;
+        names[n] = without_rule(opt->m->slots[i].path);
+        if (len < sizeof all) len += (size_t)snprintf(all + len, sizeof all - len, "%s%s", n ? ", " : "", names[n]);
+        n++;
+    }
+    const char *near = diag_suggest(path, names, n);
+    if (!near) near = diag_suggest(without_rule(path), names, n);
     if (near)
         return error_set(opt->ctx, DSOPT_UNKNOWN_NAME, "'%s' has no hyperparameter '%s'; did you mean '%s'?", opt->prog->name, path,
                          near);
-    return error_set(opt->ctx, DSOPT_UNKNOWN_NAME, "'%s' has no hyperparameter '%s'", opt->prog->name, path);
+    return error_set(opt->ctx, DSOPT_UNKNOWN_NAME, "'%s' has no hyperparameter '%s' (it has %s)", opt->prog->name, path,
+                     n ? all : "none");
 }
 
 static dsopt_status find_hyper(dsopt_optimizer *opt, const char *path, uint32_t *slot)
@@ -111,15 +118,12 @@ static dsopt_status check_handle(dsopt_optimizer *opt, dsopt_handle h)
 
 static void range_text(const Slot *s, char *out, size_t size)
 {
-    snprintf(out, size, "%c%.9g, %.9g%c", s->lo_open || s->lo == -INFINITY ? '(' : '[', s->lo, s->hi,
-             s->hi_open || s->hi == INFINITY ? ')' : ']');
+    snprintf(out, size, "%c%.9g, %.9g%c", s->lo_open ? '(' : '[', s->lo, s->hi, s->hi_open ? ')' : ']');
 }
 
+/* Where no range is written, both ends are open and infinite. NaN is in none. */
 static bool in_range(const Slot *s, double v)
 {
-    if (v != v) return false;
-    /* Without a written range infinities are refused; a written bound admits its infinity if it is closed. */
-    if (isinf(v)) return v > 0 ? s->hi == INFINITY && !s->hi_open : s->lo == -INFINITY && !s->lo_open;
     return (s->lo_open ? v > s->lo : v >= s->lo) && (s->hi_open ? v < s->hi : v <= s->hi);
 }
 

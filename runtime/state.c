@@ -8,6 +8,7 @@
  */
 #include "internal.h"
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 typedef struct StateRef {
@@ -163,15 +164,15 @@ dsopt_status dsopt_state_info_read(dsopt_optimizer *opt, size_t i, dsopt_state_i
 
 static dsopt_status unknown_state(dsopt_optimizer *opt, const char *tensor, const char *path)
 {
-    const char *names[64] = {0};
-    size_t n = 0;
-    for (uint32_t i = 0; i < opt->m->nslots && n < COUNT_OF(names); i++) {
+    char all[512] = "";
+    size_t len = 0;
+    for (uint32_t i = 0; i < opt->m->nslots && len < sizeof all; i++) {
         const Slot *s = &opt->m->slots[i];
-        if (is_state(s) && of_tensors(s) == (tensor != NULL)) names[n++] = s->name;
+        if (!is_state(s) || of_tensors(s) != (tensor != NULL)) continue;
+        len += (size_t)snprintf(all + len, sizeof all - len, "%s%s", len ? ", " : "", s->name);
     }
-    const char *near = diag_suggest(path, names, n);
-    return error_set(opt->ctx, DSOPT_UNKNOWN_NAME, "'%s' has no state '%s' of %s%s%s%s", opt->prog->name, path,
-                     tensor ? "tensors" : "groups or of all", near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
+    return error_set(opt->ctx, DSOPT_UNKNOWN_NAME, "'%s' has no state '%s' %s (there are %s)", opt->prog->name, path,
+                     tensor ? "of tensors" : "of groups or of all", *all ? all : "none");
 }
 
 dsopt_status dsopt_state_find(dsopt_optimizer *opt, const char *tensor, const char *path, size_t *i)
