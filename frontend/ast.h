@@ -172,7 +172,7 @@ struct Item {
     Block *body; /* OPTIMIZER, TRANSFORM, SCALER, ACCUMULATOR; FN and SCHEDULE: lets in it, result in `value` */
     Expr *value; /* FN, SCHEDULE */
     RecipeStmt *recipe;
-    const char *doc; /* the comment lines directly above, without '#'; "" if none */
+    const char *doc; /* the comment lines directly above (for the first item, above its file's imports), without '#'; "" if none */
     bool broken;     /* a syntax error was reported in it: parts are missing, further messages would mislead */
 };
 

@@ -350,6 +350,14 @@ void item_add(Parser *p, Item *item)
 {
     item->broken = p->broken;
     item->doc = doc_above(p, item->span.begin - p->source->base);
+    /* A comment above imports is about the file: its first definition has it. */
+    if (item->kind == IT_IMPORT) {
+        if (!p->doc) p->doc = item->doc;
+        item->doc = "";
+    } else {
+        if (p->doc && !item->doc[0]) item->doc = p->doc;
+        p->doc = "";
+    }
     p->broken = false;
     p->noise = false;
     if ((item->kind == IT_FN || item->kind == IT_SCHEDULE) && builtin_function(item->name.text)) {

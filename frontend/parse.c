@@ -101,24 +101,28 @@ static int name_space(const Item *i)
     return i->kind == IT_IMPORT ? 0 : i->kind == IT_FN || i->kind == IT_SCHEDULE ? 1 : 2;
 }
 
+typedef struct Definition {
+    const Item *item;
+    size_t index; /* imports stand before what imports them */
+} Definition;
+
 static int by_definition(const void *pa, const void *pb)
 {
-    const Item *a = *(Item *const *)pa, *b = *(Item *const *)pb;
-    int spaces = name_space(a) - name_space(b);
-    if (spaces) return spaces;
-    if (a->name.text != b->name.text) return strcmp(a->name.text, b->name.text);
-    return a->span.begin < b->span.begin ? -1 : a->span.begin > b->span.begin;
+    const Definition *a = pa, *b = pb;
+    int spaces = name_space(a->item) - name_space(b->item), names = spaces ? 0 : strcmp(a->item->name.text, b->item->name.text);
+    if (spaces || names) return spaces ? spaces : names;
+    return a->index < b->index ? -1 : a->index > b->index;
 }
 
 static void check_redefined(Loader *l)
 {
     size_t n = l->ast->n;
-    Item **order = ARENA_ARRAY(l->arena, Item *, n + 1);
-    if (n) memcpy(order, l->ast->items, n * sizeof *order);
+    Definition *order = ARENA_ARRAY(l->arena, Definition, n + 1);
+    for (size_t i = 0; i < n; i++) order[i] = (Definition){l->ast->items[i], i};
     qsort(order, n, sizeof *order, by_definition);
     for (size_t i = 1, first = 0; i < n; i++) {
-        Item *a = order[first], *b = order[i];
-        if (name_space(b) == 0 || name_space(a) != name_space(b) || strcmp(a->name.text, b->name.text) != 0 ||
+        const Item *a = order[first].item, *b = order[i].item;
+        if (name_space(b) == 0 || name_space(a) != name_space(b) || a->name.text != b->name.text ||
             strcmp(a->name.text, BAD_NAME) == 0) {
             first = i;
             continue;
@@ -193,16 +197,18 @@ static void print_tokens(Arena *a, DiagSink *d, int file, StrBuf *out)
     TokenList tokens = lex_file(a, d, &names, file);
     if (!tokens.items) return;
     Filter filter = {.raw = tokens.items, .arena = a};
+    const SourceFile *f = &d->sources->files[file];
+    uint32_t line_begin = 0, at = 0;
+    int line = 1;
     Token t;
     do {
         size_t index;
         t = filter_next(&filter, &index);
-        const SourceFile *f = &d->sources->files[file];
-        const char *name;
-        int line, col;
-        source_position(d->sources, t.span.begin, &name, &line, &col);
         uint32_t begin = t.span.begin - f->base, n = t.span.end - t.span.begin;
-        sb_printf(out, "%d:%d %s", line, col, token_class(t.kind));
+        for (; at < begin; at++) { /* counted along the way: source_position would begin anew for each token */
+            if (f->text[at] == '\n') line++, line_begin = at + 1;
+        }
+        sb_printf(out, "%d:%u %s", line, begin - line_begin + 1, token_class(t.kind));
         if (t.kind != 0 && t.kind != TK_SEP) sb_printf(out, " %.*s", (int)n, f->text + begin);
         sb_puts(out, "\n");
     } while (t.kind != 0);

@@ -77,9 +77,11 @@ typedef struct Parser {
     bool injected;   /* the token last given out was one of these */
     size_t stuck_at; /* where the last mistake was, and how many there were in a row */
     int stuck;
+    size_t quiet; /* raw index + 1 of a token about which nothing is said */
     bool noise;   /* statements outside of any item: reported once */
     bool broken;  /* a mistake stands in the item that is being parsed */
     bool stopped; /* no further message from the parser for this file */
+    const char *doc; /* the comment above the first import, until an item takes it */
 } Parser;
 
 /* Parses one file's tokens, appending its items to p->ast. */

@@ -87,7 +87,8 @@ static bool looks_like_statement(const Parser *p, size_t i)
         while (j < i + 16 && token(p, j)->kind != ']' && token(p, j)->kind != 0) j++;
         return is_write(token(p, j + 1)->kind);
     }
-    return kind != TK_IDENT && (is_name(next) || is_hard_word(next)) && filter_can_end(before);
+    bool recipe = (kind == TK_STORE && next == '*') || (kind == TK_DEFAULT && next == TK_ARROW);
+    return recipe || (kind != TK_IDENT && (is_name(next) || is_hard_word(next)) && before != ',');
 }
 
 /* The index behind the '}' that closes the '{' at i. */
@@ -504,7 +505,7 @@ static bool report_particular(Mistake *m)
         diag_hint(d, diag, "write '{' here, and '}' behind them");
         return true;
     }
-    if (kind == '(' && place == 1 && is_name(first) && expects(m, ":=")) {
+    if (kind == '(' && place == 1 && first == TK_IDENT && expects(m, ":=")) {
         diag = diag_report(d, DIAG_CALL_STATEMENT, span_join(m->first->span, m->span));
         diag_hint(d, diag, "write 'use %s(…)' for a transform or rule, 'x = %s(…)' for a value", token_text(p, m->first),
                   token_text(p, m->first));
@@ -602,9 +603,10 @@ void recover_report(Parser *p, const char *const *expected, int nexpected)
         p->recovering = true;
         p->resume = p->filter.next;
         p->nopen_resume = p->filter.nopen;
+        p->quiet = p->resume + 1; /* the block whose header could not be repaired has been spoken of */
         return;
     }
-    bool silent = p->stopped;
+    bool silent = p->stopped || p->quiet == p->at + 1;
     for (const Token *t = m.first; t <= m.at && !silent; t++) silent = t->after_mistake;
     if (!silent) report(&m);
     if (p->stopped) p->filter.next = p->ntokens - 1;
