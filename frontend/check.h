@@ -115,7 +115,12 @@ bool check_budget(Checker *c, Span at); /* counts one operation; false past the 
 bool check_slots(Checker *c, int n); /* counts n slots; false past the limit */
 void check_unsupported(Checker *c, Span at, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 
-/* check_name.c. A symbol whose dtype is DT_COUNT is broken: reading it says nothing. */
+/* check_name.c. A symbol whose dtype is DT_COUNT is broken: reading it says nothing. One without a declaration, too, stands for a
+ * name bound in a block that was left out: it may be bound again. */
+static inline bool symbol_left_out(const Symbol *s)
+{
+    return s->dtype == DT_COUNT && s->kind == SYM_STATE && !s->decl;
+}
 void check_given_symbols(Checker *c);
 const char *symbol_what(const Symbol *s); /* "a state", "the gradient" */
 Expr *check_old(Checker *c, const Expr *e);

@@ -114,7 +114,7 @@ bool check_new_name(Checker *c, Name name)
         return false;
     }
     Binding *b = scope_find(c->x.scope, name.text);
-    if (!b || (!b->sym && !b->value)) return true;
+    if (!b || (!b->sym && !b->value) || (b->sym && symbol_left_out(b->sym))) return true;
     if (b->sym && b->sym->kind != SYM_LET) {
         Diag *d = REPORT(c, DIAG_SHADOW, name.span, name.text, symbol_what(b->sym));
         diag_note(c->diags, d, b->span, "declared here");

@@ -66,7 +66,7 @@ static bool is_assignment(Checker *c, Name name)
     Symbol *s = check_lookup(c, name);
     bool writable = s && (s->kind == SYM_STATE || s->kind == SYM_DIRECTION ||
                           (s->kind == SYM_GIVEN && (s->given == GIVEN_G || s->given == GIVEN_P)));
-    if (!writable) return false;
+    if (!writable || symbol_left_out(s)) return false;
     Diag *d = REPORT(c, DIAG_ASSIGN_TARGET, name.span, name.text, symbol_what(s));
     diag_hint(c->diags, d, "write '%s := …'", name.text);
     s->written = true;
