@@ -1,11 +1,13 @@
-/* tile.h - the precompiled vector operators that the run-time compiled C of a step calls, once per tile.
+/* tile.h - the precompiled vector operators that the run-time compiled C of a step calls, once per
+ * tile.
  *
- * tile_kernels.c is compiled once per ISA level and gives one table of addresses; all levels compute the same bits. Tiles are any
- * number of elements at any address that is a multiple of the element's size; an output may be an input (the same address), and
- * else overlaps none. Nothing beyond the n-th element is read or written.
+ * tile_kernels.c is compiled once per ISA level and gives one table of addresses; all levels
+ * compute the same bits. Tiles are any number of elements at any address that is a multiple of the
+ * element's size; an output may be an input (the same address), and else overlaps none. Nothing
+ * beyond the n-th element is read or written.
  *
- *     t_axpby(n, out, s0, v0, s1, v1);  t_load_bf16(n, out, in);  r_sumsq_v(n, lanes, v0);
- *     tile_levels[l]->op[TILE_axpby] is the address of the first; tile_info[TILE_axpby] its signature and pattern
+ *     t_axpby(n, out, s0, v0, s1, v1);  t_load_bf16(n, out, in);  r_SUMSQ_v(n, lanes, v0);
+ *     tile_levels[l]->op[TILE_axpby] is the address of the first, tile_info[TILE_axpby] its row
  */
 #ifndef CODEGEN_TILE_TILE_H
 #define CODEGEN_TILE_TILE_H
@@ -15,6 +17,9 @@ typedef enum TileOp {
 #define TILE(name, type, params, expr) TILE_##name,
 #define TILE_RED(name, reduction, params, x, y) TILE_RED_##name,
 #include "codegen/tile/tile.def"
+#define REDUCE(E, name, arity, types, identity, combine, merge)                                    \
+    TILE_FOLD_##E, /* double (double *lanes) */
+#include "frontend/ops.def"
     TILE_LOAD_F16, /* (n, float *out, const void *in) */
     TILE_LOAD_BF16,
     TILE_STORE_F16, /* (n, void *out, const float *in) */
@@ -33,17 +38,20 @@ typedef enum TileLevel { TILE_SSE2, TILE_AVX2, TILE_AVX512, TILE_LEVEL_COUNT } T
 extern const TileTable tile_table_sse2, tile_table_avx2, tile_table_avx512;
 extern const TileTable *const tile_levels[TILE_LEVEL_COUNT];
 extern const char *const tile_level_names[TILE_LEVEL_COUNT];
-/* Whether this processor and its operating system run a level; if not, what is missing: "avx512dq, avx512vl". */
+/* Whether this processor and its operating system run a level; if not, what is missing: "avx512dq,
+ * avx512vl". */
 bool tile_level_runs(TileLevel l, const char **missing);
 TileLevel tile_level_best(void);
 
 typedef struct TileInfo {
-    const char *name;    /* "axpby": the operator is t_axpby, a reduction r_axpby */
-    const char *params;  /* "(S0, V0, S1, V1)" */
-    const char *pattern; /* "ADD(MUL(S0, V0), MUL(S1, V1))"; of a reduction: of its first argument */
-    const char *second;  /* of a reduction: its second argument, "0" where it has none; else NULL */
-    int16_t reduce;      /* ReduceOp; -1: no reduction */
-    bool boolean;        /* the result is a tile of bools */
+    const char *name;   /* "axpby": the operator is t_axpby, a reduction r_axpby */
+    const char *params; /* "(S0, V0, S1, V1)" */
+    const char
+        *pattern;       /* "ADD(MUL(S0, V0), MUL(S1, V1))"; of a reduction: of its first argument */
+    const char *second; /* of a reduction: its second argument, "0" where it has none; else NULL */
+    int16_t reduce;     /* ReduceOp; -1: no reduction */
+    bool boolean;       /* the result is a tile of bools */
 } TileInfo;
-extern const TileInfo tile_info[TILE_OP_COUNT]; /* name NULL for those after the last row of tile.def */
+extern const TileInfo
+    tile_info[TILE_OP_COUNT]; /* name NULL for those after the last row of tile.def */
 #endif

@@ -1,18 +1,20 @@
-/* tile_kernels.c - the tile operators of one ISA level: compiled once per level, with DS_TILE_LEVEL naming it.
+/* tile_kernels.c - the tile operators of one ISA level: compiled once per level, with DS_TILE_LEVEL
+ * naming it.
  *
- * Requires: -O3 -fno-trapping-math -fno-math-errno -ffp-contract=off and the level's own flags: loops are plain C that the compiler
- * turns into vector code. Ensures: the same bits at every level, those of the scalar expressions of ops.def.
+ * Requires: -O3 -fno-trapping-math -fno-math-errno -ffp-contract=off and the level's own flags:
+ * loops are plain C that the compiler turns into vector code. Ensures: the same bits at every
+ * level, those of the scalar expressions of ops.def.
  *
- *     TILE(axpby, F, (S0, V0, S1, V1), ADD(MUL(S0, V0), MUL(S1, V1)))  ->
- *     static void t_axpby(long n, float *out, float S0, const float *p_V0, float S1, const float *p_V1)
- *     { for (long i = 0; i < n; i++) { float V0 = p_V0[i], V1 = p_V1[i]; out[i] = S0 * V0 + S1 * V1; } }
+ *     TILE(axpby, F, (S0, V0, S1, V1), ADD(MUL(S0, V0), MUL(S1, V1)))
+ *     ->  static void t_axpby(long n, float *out, float S0, const float *p_V0, float S1, …)
+ *         { for (long i = 0; i < n; i++) { …; out[i] = S0 * V0 + S1 * V1; } }
  */
 #include "codegen/abi.h"
 #include "codegen/fn.h"
 #include "codegen/tile/tile.h"
 #include "codegen/tile/tile_map.h"
 
-/* Inputs and outputs of one call are the same memory or disjoint: no iteration waits for another. */
+/* Inputs and outputs of a call are the same memory or disjoint: iterations are independent. */
 #ifdef __clang__
 #define INDEPENDENT _Pragma("clang loop vectorize(assume_safety)")
 #else
@@ -20,7 +22,7 @@
 #endif
 #define INLINE static inline __attribute__((always_inline, unused))
 
-/* ---- the operators of ops.def as functions of floats ------------------------------------------------------------------------- */
+/* ---- the operators of ops.def as functions of floats ----------------------------------------- */
 
 #define FN(name) ds_##name##f
 #define OP(E, name, spelling, arity, types, expr) SCALAR_##arity##_##types(E, expr)
@@ -50,10 +52,11 @@
     }
 #include "frontend/ops.def"
 
-/* ---- what tile.def adds to them ---------------------------------------------------------------------------------------------- */
+/* ---- what tile.def adds to them -------------------------------------------------------------- */
 
-/* x / d, correctly rounded, for the square root x of a float and r = 1 / d: Markstein's theorem, as the quotient of a root and a d
- * of DIVIDES is a normal number or 0. What is not (0, inf, NaN) has its quotient in x * r, and the corrected one is not above 0. */
+/* x / d, correctly rounded, for the square root x of a float and r = 1 / d: Markstein's theorem, as
+ * the quotient of a root and a d of DIVIDES is a normal number or 0. What is not (0, inf, NaN) has
+ * its quotient in x * r, and the corrected one is not above 0. */
 #ifdef __FMA__
 #define FAST_DIVISION 1
 INLINE float divide_root(float x, float d, float r)
@@ -72,12 +75,16 @@ INLINE float divide_root(float x, float d, float r)
 #endif
 #define DIVIDES(d) (FAST_DIVISION && (d) > 0x1p-40f && (d) < 0x1p40f)
 #define DIVS(x, d) (fast ? divide_root(x, d, R_##d) : (x) / (d))
+INLINE float SQ(float x)
+{
+    return MUL(x, x);
+}
 #define O1(x) (T1 = (x))
 #define O2(x) (T2 = (x))
 #define WITH(x, y) ((void)(x), (y))
 
-/* Params as declared (P_), read at an iteration's start (L_), written at its end (W_), prepared before the loop (Q_), and what must
- * hold for division by multiplication (D_). */
+/* Params as declared (P_), read at an iteration's start (L_), written at its end (W_), prepared
+ * before the loop (Q_), and what must hold for division by multiplication (D_). */
 #define P_V0 const float *p_V0
 #define L_V0 const float V0 = p_V0[i];
 #define W_V0
@@ -236,7 +243,8 @@ INLINE float divide_root(float x, float d, float r)
         }                                                                                          \
     }
 
-/* Lane i mod 128 takes element i. Accumulators of a block of lanes stay in registers while the tile's rows of 128 pass. */
+/* Lane i mod 128 takes element i. Accumulators of a block of lanes stay in registers while the
+ * tile's rows of 128 pass. */
 enum { BLOCK = 16 };
 #define TILE_RED(name, reduction, params, x, y)                                                    \
     INLINE void at_##name(double *acc, long from, long count, TILE_LIST(P_, params))               \
@@ -261,7 +269,7 @@ enum { BLOCK = 16 };
     }
 #include "codegen/tile/tile.def"
 
-/* ---- storage and the rest ---------------------------------------------------------------------------------------------------- */
+/* ---- storage and the rest -------------------------------------------------------------------- */
 
 #define CONVERT(name, out_type, in_type, function)                                                 \
     static void name(long n, out_type *out, const in_type *in)                                     \
@@ -283,12 +291,29 @@ static void prefetch(long n, const char *p)
     for (long i = 0; i < n; i += 64) __builtin_prefetch(p + i, 1);
 }
 
+/* The lanes' own tree: reduce_fold_lanes, inlined. Overwrites them. */
+#define REDUCE(E, name, arity, types, identity, combine, merge)                                    \
+    static double fold_##E(double *lanes)                                                          \
+    {                                                                                              \
+        for (int half = DS_LANES / 2; half > 0; half /= 2) {                                       \
+            INDEPENDENT for (int j = 0; j < half; j++)                                             \
+            {                                                                                      \
+                const double a = lanes[j], b = lanes[j + half];                                    \
+                lanes[j] = merge;                                                                  \
+            }                                                                                      \
+        }                                                                                          \
+        return lanes[0];                                                                           \
+    }
+#include "frontend/ops.def"
+
 #define TABLE_(level) tile_table_##level
 #define TABLE(level) TABLE_(level)
 const TileTable TABLE(DS_TILE_LEVEL) = {{
 #define TILE(name, type, params, expr) [TILE_##name] = (TileFn)t_##name,
 #define TILE_RED(name, reduction, params, x, y) [TILE_RED_##name] = (TileFn)r_##name,
 #include "codegen/tile/tile.def"
+#define REDUCE(E, name, arity, types, identity, combine, merge) [TILE_FOLD_##E] = (TileFn)fold_##E,
+#include "frontend/ops.def"
     [TILE_LOAD_F16] = (TileFn)load_f16,
     [TILE_LOAD_BF16] = (TileFn)load_bf16,
     [TILE_STORE_F16] = (TileFn)store_f16,

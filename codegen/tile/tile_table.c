@@ -1,4 +1,5 @@
-/* tile_table.c - what the tile operators are called, which levels there are and which of them run here.
+/* tile_table.c - what the tile operators are called, which levels there are and which of them run
+ * here.
  *
  *     tile_info[TILE_axpby]  ->  {"axpby", "(S0, V0, S1, V1)", "ADD(MUL(S0, V0), MUL(S1, V1))", …}
  *     tile_level_runs(TILE_AVX512, &missing)  ->  false, missing = "avx512f, avx512bw"
@@ -31,32 +32,25 @@ static const char *missing_avx2(void)
 
 static const char *missing_avx512(void)
 {
-    if (!__builtin_cpu_supports("avx512f"))
-        return "avx512f";
-    if (!__builtin_cpu_supports("avx512bw"))
-        return "avx512bw";
-    if (!__builtin_cpu_supports("avx512dq"))
-        return "avx512dq";
+    if (!__builtin_cpu_supports("avx512f")) return "avx512f";
+    if (!__builtin_cpu_supports("avx512bw")) return "avx512bw";
+    if (!__builtin_cpu_supports("avx512dq")) return "avx512dq";
     return __builtin_cpu_supports("avx512vl") ? NULL : "avx512vl";
 }
 
 bool tile_level_runs(TileLevel l, const char **missing)
 {
     const char *names = missing_avx2();
-    if (l == TILE_AVX512 && !names)
-        names = missing_avx512();
-    if (l == TILE_SSE2)
-        names = NULL; /* every x86-64 has it */
-    if (missing)
-        *missing = names;
+    if (l == TILE_AVX512 && !names) names = missing_avx512();
+    if (l == TILE_SSE2) names = NULL; /* every x86-64 has it */
+    if (missing) *missing = names;
     return names == NULL;
 }
 
 TileLevel tile_level_best(void)
 {
     for (int l = TILE_LEVEL_COUNT - 1; l > TILE_SSE2; l--) {
-        if (tile_level_runs((TileLevel)l, NULL))
-            return (TileLevel)l;
+        if (tile_level_runs((TileLevel)l, NULL)) return (TileLevel)l;
     }
     return TILE_SSE2;
 }

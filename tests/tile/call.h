@@ -1,12 +1,15 @@
-/* call.h - calls any tile operator from a table of its arguments, and says what its result must be, for the tests.
+/* call.h - calls any tile operator from a table of its arguments, and says what its result must be,
+ * for the tests.
  *
- * The result is computed from the row's text: the pattern is parsed and evaluated with the scalar expressions of ops.def, so that
- * what the selector matches is what is checked.
+ * The result is computed from the row's text: the pattern is parsed and evaluated with the scalar
+ * expressions of ops.def, so that what the selector matches is what is checked.
  *
- *     TileArgs a = {…};  tile_call(TILE_axpby, table->op[TILE_axpby], n, out, &a);  tile_expect(TILE_axpby, &a, i, want)
+ *     TileArgs a = {…};  tile_call(TILE_axpby, table->op[TILE_axpby], n, out, &a);
+ * tile_expect(TILE_axpby, &a, i, want)
  */
 #ifndef TESTS_TILE_CALL_H
 #define TESTS_TILE_CALL_H
+#include "codegen/codegen.h"
 #include "codegen/fn.h"
 #include "codegen/tile/tile.h"
 #include "codegen/tile/tile_map.h"
@@ -97,58 +100,20 @@ static inline void tile_call(int op, TileFn fn, long n, void *out, const TileArg
 
 /* ---- what the result must be ----------------------------------------------------------------- */
 
-#define FN(name) ds_##name##f
+/* clang-format off */
 static inline Scalar tile_op(int op, Scalar x, Scalar y, Scalar z)
 {
     switch (op) {
-#define OP(E, name, spelling, arity, types, expr)                                                  \
-    case OP_##E: return (Scalar)EVAL_##types(expr);
-#define EVAL_NUM(expr)                                                                             \
-    {                                                                                              \
-        .f = ({                                                                                    \
-            float a = x.f, b = y.f, c = z.f;                                                       \
-            (void)a, (void)b, (void)c;                                                             \
-            expr;                                                                                  \
-        })                                                                                         \
-    }
-#define EVAL_CMP(expr)                                                                             \
-    {                                                                                              \
-        .i = ({                                                                                    \
-            float a = x.f, b = y.f;                                                                \
-            (void)a, (void)b;                                                                      \
-            expr;                                                                                  \
-        })                                                                                         \
-    }
-#define EVAL_LOGIC(expr)                                                                           \
-    {                                                                                              \
-        .i = ({                                                                                    \
-            int a = x.i, b = y.i;                                                                  \
-            (void)a, (void)b;                                                                      \
-            expr;                                                                                  \
-        })                                                                                         \
-    }
-#define EVAL_SELECT(expr)                                                                          \
-    {                                                                                              \
-        .i = ({                                                                                    \
-            int a = x.i, b = y.i, c = z.i;                                                         \
-            expr;                                                                                  \
-        })                                                                                         \
-    }
+#define EVAL_NUM(fn) .f = fn(x.f, y.f, z.f)
+#define EVAL_CMP(fn) .i = fn(x.f, y.f, z.f)
+#define EVAL_LOGIC(fn) .i = fn(x.i, y.i, z.i)
+#define EVAL_SELECT(fn) .i = x.i ? y.i : z.i
+#define OP(E, name, spelling, arity, types, expr) case OP_##E: return (Scalar){EVAL_##types(fn32_##E)};
 #include "frontend/ops.def"
     default: abort();
     }
 }
-
-static inline double tile_combine(int red, double a, double x, double y)
-{
-    (void)y;
-    switch (red) {
-#define REDUCE(E, name, arity, types, identity, combine, merge)                                    \
-    case RED_##E: return combine;
-#include "frontend/ops.def"
-    default: abort();
-    }
-}
+/* clang-format on */
 
 typedef struct Reader {
     const char *p;
@@ -164,8 +129,7 @@ static inline int tile_op_by_text(const char *s, size_t n)
 #include "frontend/ops.def"
     };
     for (int k = 0; k < OP_COUNT_; k++) {
-        if (strlen(names[k]) == n && memcmp(names[k], s, n) == 0)
-            return k;
+        if (strlen(names[k]) == n && memcmp(names[k], s, n) == 0) return k;
     }
     return n == 4 && memcmp(s, "DIVS", 4) == 0 ? (int)OP_DIV : -1;
 }
@@ -187,8 +151,7 @@ static inline Scalar tile_read(Reader *r)
 {
     const char *s = r->p;
     while ((*r->p >= 'A' && *r->p <= 'Z') || (*r->p >= '0' && *r->p <= '9')) r->p++;
-    if (*r->p != '(')
-        return tile_leaf(r, s);
+    if (*r->p != '(') return tile_leaf(r, s);
     size_t n = (size_t)(r->p - s);
     Scalar arg[3] = {{0}, {0}, {0}};
     for (int k = 0; *r->p != ')'; k++) {
@@ -196,13 +159,11 @@ static inline Scalar tile_read(Reader *r)
         arg[k] = tile_read(r);
     }
     r->p++;
-    if (n == 2 && (s[1] == '1' || s[1] == '2'))
-        return r->out[s[1] - '0'] = arg[0];
-    if (n == 4 && memcmp(s, "WITH", 4) == 0)
-        return arg[1];
+    if (n == 2 && (s[1] == '1' || s[1] == '2')) return r->out[s[1] - '0'] = arg[0];
+    if (n == 4 && memcmp(s, "WITH", 4) == 0) return arg[1];
+    if (n == 2 && memcmp(s, "SQ", 2) == 0) return tile_op(OP_MUL, arg[0], arg[0], arg[0]);
     int op = tile_op_by_text(s, n);
-    if (op < 0)
-        abort();
+    if (op < 0) abort();
     return tile_op(op, arg[0], arg[1], arg[2]);
 }
 
@@ -211,8 +172,7 @@ static inline Scalar tile_expect(const char *text, const TileArgs *a, long i, Sc
 {
     Reader r = {text, a, i, {{0}, {0}, {0}}};
     Scalar v = tile_read(&r);
-    if (out)
-        memcpy(out, r.out, sizeof r.out);
+    if (out) memcpy(out, r.out, sizeof r.out);
     return v;
 }
 

@@ -1,7 +1,9 @@
-/* test_ops.c - every tile operator of every level that runs here against the scalar meaning of its row, bit for bit.
+/* test_ops.c - every tile operator of every level that runs here against the scalar meaning of its
+ * row, bit for bit.
  *
- * All operators × lengths 0 … 300 (coarse above 140) × addresses off by 0 … 3 elements, values with zeros, infinities, NaN and
- * subnormals; outputs in place; nothing written past the end. Divisors from 2^-60 to 2^60, so that both ways of dividing run.
+ * All operators × lengths 0 … 300 (coarse above 140) × addresses off by 0 … 3 elements, values with
+ * zeros, infinities, NaN and subnormals; outputs in place; nothing written past the end. Divisors
+ * from 2^-60 to 2^60, so that both ways of dividing run.
  */
 #include "../check.h"
 #include "call.h"
@@ -20,12 +22,12 @@ static uint32_t random_bits(void)
 
 static float random_float(void)
 {
-    static const float special[] = {0.0f, -0.0f, 1.0f, -1.0f, INFINITY, -INFINITY, 0x1p-149f,
-                                    -0x1p-126f, 0x1.fffffep127f, 0.5f, 3.0f, 2.0f};
+    static const float special[] = {0.0f,      -0.0f,     1.0f,       -1.0f,           INFINITY,
+                                    -INFINITY, 0x1p-149f, -0x1p-126f, 0x1.fffffep127f, 0.5f,
+                                    3.0f,      2.0f};
     uint32_t r = random_bits(), kind = r & 15;
     float f;
-    if (kind == 0)
-        return special[(r >> 4) % 12];
+    if (kind == 0) return special[(r >> 4) % 12];
     if (kind == 1) {
         memcpy(&f, &r, 4); /* any bits: NaN, subnormals, huge */
         return f;
@@ -92,8 +94,7 @@ static void check_map(int level, int op, long n, bool in_place)
                                 : same_float(a.o[k][i], want[k][i]);
             CHECK(same, "%s %s n=%ld i=%ld output %d: %a, want %a", tile_level_names[level],
                   t->name, n, i, k, (double)a.o[k][i], (double)want[k][i]);
-            if (!same)
-                return;
+            if (!same) return;
         }
         CHECK(memcmp(&after[k], &a.o[k][n], 4) == 0, "%s %s n=%ld wrote past the end",
               tile_level_names[level], t->name, n);
@@ -111,17 +112,16 @@ static void check_reduction(int level, int op, long n)
     for (long i = 0; i < n; i++) {
         Scalar x = tile_expect(t->pattern, &a, i, NULL);
         Scalar y = tile_expect(t->second, &a, i, NULL);
-        want[i % 128] = tile_combine(t->reduce, want[i % 128], logic ? (double)x.i : (double)x.f,
-                                     (double)y.f);
+        want[i % 128] = reduce_step((ReduceOp)t->reduce, want[i % 128],
+                                    logic ? (double)x.i : (double)x.f, (double)y.f);
     }
     tile_call(op, tile_levels[level]->op[op], n, lanes, &a);
     for (int j = 0; j < 128; j++) {
-        bool same = memcmp(&lanes[j], &want[j], 8) == 0 ||
-                    (lanes[j] != lanes[j] && want[j] != want[j]);
+        bool same =
+            memcmp(&lanes[j], &want[j], 8) == 0 || (lanes[j] != lanes[j] && want[j] != want[j]);
         CHECK(same, "%s %s n=%ld lane %d: %a, want %a", tile_level_names[level], t->name, n, j,
               lanes[j], want[j]);
-        if (!same)
-            return;
+        if (!same) return;
     }
 }
 
@@ -159,7 +159,8 @@ static void check_conversions(int level)
                 uint32_t bits = (uint32_t)i << 16 | (random_bits() & 0xffff);
                 int shift = bf ? 16 : 13;
                 if (round & 1) /* ties, and next to them */
-                    bits = (bits & ~((1u << shift) - 1)) | ((1u << (shift - 1)) + (uint32_t)(round % 3) - 1);
+                    bits = (bits & ~((1u << shift) - 1)) |
+                           ((1u << (shift - 1)) + (uint32_t)(round % 3) - 1);
                 memcpy(&f[i], &bits, 4);
             }
             ((Store)t->op[bf ? TILE_STORE_BF16 : TILE_STORE_F16])(65536, h, f);
@@ -171,14 +172,16 @@ static void check_conversions(int level)
     }
 }
 
-/* Division by multiplication is exact: every mantissa class of root against divisors that are hard (next to powers of two) or any. */
+/* Division by multiplication is exact: every mantissa class of root against divisors that are hard
+ * (next to powers of two) or any. */
 static void check_division(int level)
 {
     static float v[4096], zero[4096], want[4096], out[4096], o1[4096];
     TileArgs a = {.v = {v, zero}, .o = {out, o1}};
     for (int round = 0; round < 600; round++) {
-        uint32_t mantissa = round < 64 ? (uint32_t)round : round < 128 ? 0x7fffffu - (uint32_t)(round - 64)
-                                                                       : random_bits() & 0x7fffff;
+        uint32_t mantissa = round < 64    ? (uint32_t)round
+                            : round < 128 ? 0x7fffffu - (uint32_t)(round - 64)
+                                          : random_bits() & 0x7fffff;
         uint32_t bits = mantissa | (uint32_t)(87 + random_bits() % 81) << 23;
         memcpy(&a.d[0], &bits, 4);
         for (int i = 0; i < 4096; i++) {
@@ -199,7 +202,8 @@ int main(void)
     for (int level = 0; level < TILE_LEVEL_COUNT; level++) {
         const char *missing;
         if (!tile_level_runs((TileLevel)level, &missing)) {
-            printf("skipped: level %s (this processor lacks %s)\n", tile_level_names[level], missing);
+            printf("skipped: level %s (this processor lacks %s)\n", tile_level_names[level],
+                   missing);
             continue;
         }
         check_operators(level);

@@ -1,0 +1,28 @@
+/* emit_tile.h - what backend_c.c needs to know of the text that emit_tile.c writes. */
+#ifndef CODEGEN_EMIT_TILE_H
+#define CODEGEN_EMIT_TILE_H
+#include "backend.h"
+#include "select.h"
+
+typedef struct TileUses {
+    bool op[TILE_OP_COUNT];
+    size_t scratch_bytes;
+} TileUses;
+
+/* Kernels k<phase> of a variant, and what they call declared before them. */
+void emit_tile_kernels(StrBuf *out, const Plan *p, const Variant *v, TileUses *uses);
+/* Scalar programs s<phase>_<level> and commit_<level>. */
+void emit_tile_scalars(StrBuf *out, const Plan *p);
+/* The name by which the text calls an operator: "t_axpby", "r_SUMSQ_v", "fold_sum". */
+void tile_uses_name(StrBuf *out, int op);
+
+/* A function of ds_math.h that scalar code may call, compiled here and given to libtcc by name. */
+typedef struct MathFunction {
+    const char *name, *declaration;
+    TileFn address;
+} MathFunction;
+extern const MathFunction math_functions[];
+extern const size_t math_function_count;
+/* Whether `text` calls it. */
+bool math_function_is_used(const MathFunction *f, const char *text);
+#endif

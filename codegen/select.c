@@ -1,0 +1,333 @@
+/* select.c - covers a kernel's values with tile operators: the largest first, from the last value
+ * to the first.
+ *
+ * Requires: a kernel of a plan that computes in f32. Ensures: every stored or reduced value is made
+ * by a call or lies in memory, and the values that a call reads are made by earlier ones; each call
+ * computes exactly what its instructions say (a pattern matches operation by operation; only
+ * commutative ones either way round).
+ *
+ *     store m %18, %18 = add %14 %17, %14 = mul %12 %13, %17 = mul %16 %10    ->    t_axpby -> %18
+ */
+#include "select_internal.h"
+#include <string.h>
+
+typedef struct Match {
+    const TileRow *row;
+    IrRef arg[TILE_MAX_PARAMS];
+    IrRef inside[16]; /* covered, further outputs not among them */
+    uint32_t ninside;
+} Match;
+
+TileCall *select_call(Select *s, TileCallKind kind)
+{
+    TileCall *c = ARENA_NEW(s->arena, TileCall);
+    *c = (TileCall){
+        .kind = kind, .out = {IR_NONE, IR_NONE, IR_NONE}, .guard = IR_NONE, .cond = IR_NONE};
+    for (int i = 0; i < TILE_MAX_PARAMS; i++) c->args[i] = IR_NONE;
+    ARENA_PUSH(s->arena, s->calls, s->ncalls, s->calls_cap, c);
+    return c;
+}
+
+static bool is_tile(const Select *s, IrRef ref)
+{
+    return rate_is_elementwise(s->b->ins[ref].rate);
+}
+
+/* Whether an instruction can be computed where a pattern wants it. */
+static bool is_free(const Select *s, IrRef ref)
+{
+    return s->val[ref].how == 1 + VAL_COMPUTE && !s->val[ref].made_by && !s->val[ref].covered;
+}
+
+static bool match_leaf(const Select *s, Match *m, const Pat *pat, IrRef ref)
+{
+    const Ins *ins = &s->b->ins[ref];
+    char kind = m->row->kind[pat->param];
+    bool tile = kind == 'V' || kind == 'B', boolean = kind == 'B' || kind == 'C';
+    if (is_tile(s, ref) != tile || (ins->dtype == DT_BOOL) != boolean) return false;
+    if (m->arg[pat->param] == IR_NONE) m->arg[pat->param] = ref;
+    return m->arg[pat->param] == ref;
+}
+
+static bool match(const Select *s, Match *m, const Pat *pat, IrRef ref, uint32_t uses);
+
+static bool is_commutative(uint8_t op)
+{
+    return op == OP_ADD || op == OP_MUL || op == OP_EQ || op == OP_NE || op == OP_AND ||
+           op == OP_OR;
+}
+
+static bool match_kids(const Select *s, Match *m, const Pat *pat, const Ins *ins)
+{
+    if (pat->kind == PAT_SQUARE)
+        return ins->arg[0] == ins->arg[1] && match(s, m, pat->kid[0], ins->arg[0], 2);
+    Match before = *m;
+    bool same = true;
+    for (int k = 0; k < pat->nkids && same; k++) same = match(s, m, pat->kid[k], ins->arg[k], 1);
+    if (same || !is_commutative(pat->op)) return same;
+    *m = before;
+    return match(s, m, pat->kid[0], ins->arg[1], 1) && match(s, m, pat->kid[1], ins->arg[0], 1);
+}
+
+/* `uses`: how many uses of the value the pattern accounts for; 0: it is an output, any number is
+ * fine. */
+static bool match(const Select *s, Match *m, const Pat *pat, IrRef ref, uint32_t uses)
+{
+    if (pat->kind == PAT_LEAF) return match_leaf(s, m, pat, ref);
+    const Ins *ins = &s->b->ins[ref];
+    if (ins->op != pat->op || !is_tile(s, ref) || !is_free(s, ref)) return false;
+    if (!match_kids(s, m, pat, ins)) return false;
+    if (pat->output) {
+        for (int i = 0; i < m->row->nparams; i++) {
+            if (m->row->kind[i] == 'O' && m->row->index[i] == pat->output) m->arg[i] = ref;
+        }
+        return true;
+    }
+    if (uses && (s->val[ref].uses != uses || s->val[ref].needed)) return false;
+    if (uses) m->inside[m->ninside++] = ref;
+    return true;
+}
+
+/* ---- several outputs: no call may wait for itself -------------------------------------------- */
+
+static bool depends(const Select *s, IrRef from, IrRef on, uint8_t *seen);
+
+static bool call_depends(const Select *s, const TileCall *c, IrRef on, uint8_t *seen)
+{
+    for (int i = 0; i < c->nargs; i++) {
+        bool output = c->kind == CALL_OP && tile_rows()[c->op].kind[i] == 'O';
+        if (!output && c->args[i] != IR_NONE && depends(s, c->args[i], on, seen)) return true;
+    }
+    return c->otherwise && call_depends(s, c->otherwise, on, seen);
+}
+
+/* Whether `from` cannot be had before `on` is. */
+static bool depends(const Select *s, IrRef from, IrRef on, uint8_t *seen)
+{
+    const SelectVal *v = &s->val[from];
+    if (from == on) return true;
+    if (seen[from] || v->how != 1 + VAL_COMPUTE) return false;
+    seen[from] = 1;
+    if (v->made_by) return call_depends(s, v->made_by, on, seen);
+    for (int k = 0; k < ir_arity(&s->b->ins[from]); k++) {
+        if (depends(s, s->b->ins[from].arg[k], on, seen)) return true;
+    }
+    return false;
+}
+
+static bool waits_for_itself(const Select *s, const Match *m, IrRef root)
+{
+    for (int o = 0; o < m->row->nparams + 1; o++) {
+        if (o < m->row->nparams && m->row->kind[o] != 'O') continue;
+        IrRef output = o < m->row->nparams ? m->arg[o] : root;
+        uint8_t *seen = ARENA_ARRAY(s->arena, uint8_t, s->b->n);
+        for (int i = 0; i < m->row->nparams; i++) {
+            if (m->row->kind[i] != 'O' && depends(s, m->arg[i], output, seen)) return true;
+        }
+    }
+    return false;
+}
+
+static bool match_with(const Select *s, Match *m, const Pat *pat, IrRef ref)
+{
+    if (!match(s, m, pat->kid[1], ref, 0)) return false;
+    for (IrRef side = s->b->n; side-- > 0;) {
+        Match trial = *m;
+        if (side != ref && s->val[side].how && match(s, &trial, pat->kid[0], side, 0)) {
+            bool inside = false;
+            for (uint32_t i = 0; i < m->ninside; i++) inside |= m->inside[i] == side;
+            for (int i = 0; i < m->row->nparams; i++)
+                inside |= m->row->kind[i] == 'O' && m->arg[i] == side;
+            if (!inside && (s->val[side].needed || s->val[side].uses > 0)) {
+                *m = trial;
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+static bool match_row(const Select *s, Match *m, int op, IrRef ref, bool alone)
+{
+    *m = (Match){.row = &tile_rows()[op]};
+    for (int i = 0; i < TILE_MAX_PARAMS; i++) m->arg[i] = IR_NONE;
+    if (m->row->several && alone) return false;
+    const Pat *pat = m->row->pattern;
+    bool same = pat->kind == PAT_WITH ? match_with(s, m, pat, ref) : match(s, m, pat, ref, 0);
+    return same && !(m->row->several && waits_for_itself(s, m, ref));
+}
+
+/* ---- covering -------------------------------------------------------------------------------- */
+
+static void read_by_call(Select *s, IrRef ref)
+{
+    if (is_tile(s, ref))
+        s->val[ref].needed = true;
+    else
+        s->out->scalar[ref] = true;
+}
+
+static void fill_call(Select *s, TileCall *c, int op, const Match *m)
+{
+    c->op = (int16_t)op;
+    c->nargs = m->row->nparams;
+    for (uint32_t i = 0; i < m->ninside; i++) s->val[m->inside[i]].covered = true;
+    for (int i = 0; i < m->row->nparams; i++) {
+        c->args[i] = m->arg[i];
+        if (m->row->kind[i] == 'O') {
+            c->out[m->row->index[i]] = m->arg[i];
+            s->val[m->arg[i]].made_by = c;
+        } else {
+            read_by_call(s, m->arg[i]);
+        }
+    }
+}
+
+/* The call that makes `ref`; every operation has a basic row for all its operand kinds. `out`:
+ * whose value it is to be. */
+static TileCall *cover(Select *s, IrRef ref, IrRef out, bool alone)
+{
+    TileCall *c = select_call(s, CALL_OP);
+    const int16_t *list = tile_rows_of((Op)s->b->ins[ref].op);
+    Match m;
+    for (int i = 0; list[i] >= 0; i++) {
+        if (match_row(s, &m, list[i], ref, alone)) {
+            c->out[0] = out;
+            s->val[out].made_by = c;
+            fill_call(s, c, list[i], &m);
+            return c;
+        }
+    }
+    return c;
+}
+
+/* An arm of a choice that nothing else reads is computed only when it is chosen. */
+static bool is_lazy(const Select *s, IrRef arm)
+{
+    const Ins *ins = &s->b->ins[arm];
+    return is_tile(s, arm) && is_free(s, arm) && s->val[arm].uses == 1 && !s->val[arm].needed &&
+           !(ins->op == IR_SELECT && !is_tile(s, ins->arg[0]));
+}
+
+static void move_into(Select *s, TileCall *c, IrRef ref, IrRef out)
+{
+    bool boolean = s->b->ins[ref].dtype == DT_BOOL;
+    c->op = is_tile(s, ref) ? (boolean ? TILE_move_b : TILE_move_v)
+                            : (boolean ? TILE_fill_c : TILE_fill_s);
+    c->nargs = 1;
+    c->args[0] = ref;
+    c->out[0] = out;
+    read_by_call(s, ref);
+}
+
+/* The call of one arm, out of the list: its place is the choice's. */
+static TileCall *cover_arm(Select *s, IrRef arm, IrRef out)
+{
+    TileCall *c;
+    if (is_lazy(s, arm)) {
+        c = cover(s, arm, out, true);
+        s->val[arm].covered = true;
+    } else {
+        c = select_call(s, CALL_OP);
+        move_into(s, c, arm, out);
+    }
+    s->ncalls--; /* both push one call */
+    return c;
+}
+
+static bool is_stored_plainly(const Select *s, IrRef ref)
+{
+    for (uint32_t i = 0; i < s->k->nstores; i++) {
+        if (s->k->stores[i].value == ref && select_storage(s, s->k->stores[i].elem) == DT_F32)
+            return true;
+    }
+    return false;
+}
+
+/* select by a scalar: a choice of pointers, or of what is computed. */
+static void cover_choice(Select *s, IrRef ref)
+{
+    const Ins *ins = &s->b->ins[ref];
+    s->out->scalar[ins->arg[0]] = true;
+    if (is_lazy(s, ins->arg[1]) || is_lazy(s, ins->arg[2]) || is_stored_plainly(s, ref)) {
+        TileCall *yes = cover_arm(s, ins->arg[1], ref);
+        TileCall *no = cover_arm(s, ins->arg[2], ref);
+        yes->cond = ins->arg[0];
+        yes->otherwise = no;
+        ARENA_PUSH(s->arena, s->calls, s->ncalls, s->calls_cap, yes);
+        s->val[ref].made_by = yes;
+        return;
+    }
+    TileCall *c = select_call(s, CALL_CHOICE);
+    c->cond = ins->arg[0];
+    c->nargs = 2;
+    c->out[0] = ref;
+    for (int i = 0; i < 2; i++) {
+        c->args[i] = ins->arg[i + 1];
+        read_by_call(s, ins->arg[i + 1]);
+    }
+    s->val[ref].made_by = c;
+}
+
+static void cover_reduce(Select *s, uint32_t number)
+{
+    const PlanReduce *r = &s->p->reduces[s->k->reduces[number]];
+    const Ins *ins = &s->b->ins[r->ins];
+    const int16_t *list = tile_rows_of_reduce((ReduceOp)(ins->op - IR_RED));
+    TileCall *c = select_call(s, CALL_REDUCE);
+    c->reduce = number;
+    if (ins->arg[2] != IR_NONE) s->out->scalar[ins->arg[2]] = true;
+    for (int i = 0; list[i] >= 0; i++) {
+        const TileRow *row = &tile_rows()[list[i]];
+        Match m = {.row = row};
+        for (int k = 0; k < TILE_MAX_PARAMS; k++) m.arg[k] = IR_NONE;
+        if (match(s, &m, row->pattern, ins->arg[0], 1) &&
+            (!row->second || match(s, &m, row->second, ins->arg[1], 1))) {
+            fill_call(s, c, list[i], &m);
+            return;
+        }
+    }
+}
+
+static void count_uses(Select *s)
+{
+    for (uint32_t i = 0; i < s->k->nvals; i++) {
+        const KernelValue *kv = &s->k->vals[i];
+        s->val[kv->ref].how = (uint8_t)(1 + kv->how);
+        s->val[kv->ref].elem = kv->elem;
+        for (int k = 0; kv->how == VAL_COMPUTE && k < ir_arity(&s->b->ins[kv->ref]); k++)
+            s->val[s->b->ins[kv->ref].arg[k]].uses++;
+    }
+    for (uint32_t i = 0; i < s->k->nreduces; i++) {
+        const Ins *ins = &s->b->ins[s->p->reduces[s->k->reduces[i]].ins];
+        for (int k = 0; k < ir_arity(ins); k++) s->val[ins->arg[k]].uses++;
+    }
+    for (uint32_t i = 0; i < s->k->nstores; i++) {
+        const KernelStore *st = &s->k->stores[i];
+        s->val[st->value].uses++;
+        read_by_call(s, st->value);
+        if (st->guard != IR_NONE) s->out->scalar[st->guard] = true;
+    }
+}
+
+TileProgram *tile_select(Arena *a, const Plan *p, const Variant *v, const Kernel *k)
+{
+    const IrBody *b = &p->m->bodies[v->body];
+    TileProgram *out = ARENA_NEW(a, TileProgram);
+    out->loc = ARENA_ARRAY(a, TileLoc, b->n + 1);
+    out->scalar = ARENA_ARRAY(a, bool, b->n + 1);
+    Select s = {.arena = a, .p = p, .v = v, .k = k, .b = b, .out = out};
+    s.val = ARENA_ARRAY(a, SelectVal, b->n + 1);
+    count_uses(&s);
+    for (uint32_t i = 0; i < k->nreduces; i++) cover_reduce(&s, i);
+    for (IrRef ref = b->n; ref-- > 0;) {
+        const Ins *ins = &b->ins[ref];
+        if (!s.val[ref].needed || !is_free(&s, ref)) continue;
+        if (ins->op == IR_SELECT && !is_tile(&s, ins->arg[0]))
+            cover_choice(&s, ref);
+        else
+            cover(&s, ref, ref, false);
+    }
+    select_place(&s);
+    return out;
+}
