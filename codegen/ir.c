@@ -380,6 +380,40 @@ IrRef ir_reduce_into(IrBuilder *b, ReduceOp op, IrRef x, IrRef y, IrRef guard, R
     return ir_emit(b, &i);
 }
 
+/* A truth value that varies along the axes of `rate` as far as the builder knows. */
+static IrRef any_condition(IrBuilder *b, Rate rate)
+{
+    uint32_t slot = 0; /* p */
+    for (uint32_t i = 0; i < b->m->nslots && !rate_is_elementwise(rate); i++) {
+        const Slot *s = &b->m->slots[i];
+        bool loads = s->kind == SLOT_COUNT || s->kind == SLOT_STATE || s->kind == SLOT_PROP;
+        if (loads && s->rate == RATE_TENSOR) slot = i;
+    }
+    if (slot == 0 && !rate_is_elementwise(rate)) {
+        Slot s = {.kind = SLOT_PROP, .dtype = DT_F64, .storage = DT_F64, .rate = RATE_TENSOR};
+        s.name = "numel";
+        slot = ir_slot_add(b->m, s);
+    }
+    return ir_op(b, OP_FINITE, ir_load(b, slot), IR_NONE, IR_NONE);
+}
+
+IrRef ir_spread(IrBuilder *b, IrRef x, Rate rate)
+{
+    const Ins *i = &b->b->ins[x];
+    if (rate_within(rate, i->rate)) return x;
+    DType dtype = (DType)i->dtype;
+    bool constant = i->op == IR_CONST, holds = i->lit.num != 0;
+    IrRef c = any_condition(b, rate);
+    if (dtype != DT_BOOL) { /* two selects: one with equal branches would fold */
+        IrRef other = ir_const(b, constant && !holds ? 1 : 0);
+        return ir_op(b, OP_SELECT, c, x, ir_op(b, OP_SELECT, c, other, x));
+    }
+    IrRef no = ir_op(b, OP_NOT, c, IR_NONE, IR_NONE);
+    if (constant) return ir_op(b, holds ? OP_OR : OP_AND, c, no, IR_NONE);
+    IrRef yes = ir_op(b, OP_AND, c, x, IR_NONE);
+    return ir_op(b, OP_OR, yes, ir_op(b, OP_AND, no, x, IR_NONE), IR_NONE);
+}
+
 IrRef ir_reduce(IrBuilder *b, ReduceOp op, IrRef x, IrRef y, IrRef guard, Rate scope)
 {
     return ir_reduce_into(b, op, x, y, guard, scope, IR_NONE);
@@ -409,13 +443,26 @@ static IrRef renamed(const Rebuild *r, IrRef x)
     return x == IR_NONE ? IR_NONE : r->ref[x];
 }
 
-static IrRef rebuild_ins(const Rebuild *r, IrBuilder *b, const Ins *i)
+/* What [all] counts is decided by its argument's rate: one that folded to something coarser is
+ * spread out again. */
+static IrRef spread(IrBuilder *b, const IrBody *old, const Ins *i, IrRef x, IrRef y)
+{
+    Rate was = RATE_GLOBAL, now = b->b->ins[x].rate;
+    for (int k = 0; k < ir_arity(i); k++) was = rate_join(was, old->ins[i->arg[k]].rate);
+    if (y != IR_NONE) now = rate_join(now, b->b->ins[y].rate);
+    Rate decides = was & (AXIS_ROW | AXIS_COL | AXIS_BLOCK) ? RATE_ELEMENT : RATE_TENSOR;
+    if (i->rate != RATE_GLOBAL || rate_within(decides, now)) return x;
+    return ir_spread(b, x, decides);
+}
+
+static IrRef rebuild_ins(const Rebuild *r, IrBuilder *b, const IrBody *old, const Ins *i)
 {
     if (i->op == IR_CONST) return ir_const_typed(b, (DType)i->dtype, i->lit.num);
     if (i->op == IR_LOAD) return ir_load(b, r->slot[i->lit.slot]);
     IrRef x = renamed(r, i->arg[0]), y = renamed(r, i->arg[1]), z = renamed(r, i->arg[2]);
     if (i->op == IR_ROUND) return ir_round(b, x);
     if (!ir_is_reduce(i)) return ir_op(b, (Op)i->op, x, y, z);
+    x = spread(b, old, i, x, y);
     return ir_reduce_into(b, (ReduceOp)(i->op - IR_RED), x, y, z, i->rate, r->slot[i->lit.slot]);
 }
 
@@ -427,7 +474,7 @@ static void rebuild_body(Rebuild *r, const IrBody *old, const bool *keep, const 
     r->ref = ARENA_ARRAY(r->to->arena, IrRef, old->n + 1);
     for (uint32_t i = 0; i < old->n; i++) {
         b.loc = old->loc[i];
-        r->ref[i] = !keep || keep[i] ? rebuild_ins(r, &b, &old->ins[i]) : IR_NONE;
+        r->ref[i] = !keep || keep[i] ? rebuild_ins(r, &b, old, &old->ins[i]) : IR_NONE;
     }
     body->noskip = renamed(r, old->noskip);
     if (const_bool(&b, body->noskip, true)) body->noskip = IR_NONE;

@@ -150,6 +150,8 @@ IrRef ir_round(IrBuilder *b, IrRef x); /* to f32 (identity on f32, and under com
 /* A reduction at rate `scope` (RATE_GLOBAL or RATE_TENSOR here); makes its result slot, or finds the equal reduction. RATE_TENSOR:
  * over the elements, whatever x's rate. RATE_GLOBAL: over all elements, or for a scalar of tensor rate over the tensors. */
 IrRef ir_reduce(IrBuilder *b, ReduceOp op, IrRef x, IrRef y, IrRef guard, Rate scope);
+/* The same value at rate element or tensor, where folding made it coarser: [all] counts along its argument's axes. */
+IrRef ir_spread(IrBuilder *b, IrRef x, Rate rate);
 /* Rounds the value to what the slot holds. Once per slot and body. A guard that is true always or never leaves none, or no store. */
 void ir_store(IrBuilder *b, uint32_t slot, IrRef value, IrRef guard);
 

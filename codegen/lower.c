@@ -218,17 +218,6 @@ static IrRef lower_cond(Lower *l, const Expr *e)
     return choose(l, c, x, y);
 }
 
-/* A value over elements that is the same for all of them, where the IR must see one per element. */
-static IrRef spread(Lower *l, const Expr *e, IrRef x)
-{
-    if (!rate_is_elementwise(e->rate) || rate_is_elementwise(ins_of(l, x)->rate)) return x;
-    IrRef each = op1(l, OP_FINITE, ir_load(&l->b, l->slot[l->rule->p->id]));
-    if (ins_of(l, x)->dtype == DT_BOOL)
-        return op2(l, OP_OR, op2(l, OP_AND, each, x), op2(l, OP_AND, op1(l, OP_NOT, each), x));
-    IrRef same = ir_op(&l->b, OP_SELECT, each, ir_round(&l->b, ir_const(&l->b, 0)), x);
-    return ir_op(&l->b, OP_SELECT, each, x, same);
-}
-
 /* One value within the scope: what the reduction makes of it alone. */
 static IrRef reduce_one(Lower *l, ReduceKind kind, IrRef x, IrRef y)
 {
@@ -268,7 +257,7 @@ static IrRef lower_reduce(Lower *l, const Expr *e)
         if (elements && e->args[i]->dtype != DT_BOOL) x[i] = ir_round(&l->b, x[i]);
     }
     if (rate == scope) return reduce_one(l, e->reduce, x[0], x[1]);
-    if (elements) x[0] = spread(l, e->args[0], x[0]);
+    if (elements && rate_is_elementwise(e->args[0]->rate)) x[0] = ir_spread(&l->b, x[0], RATE_ELEMENT);
     IrRef r = ir_reduce(&l->b, ops[e->reduce], x[0], x[1], l->guard, scope);
     switch (e->reduce) {
     case RK_NORM: return op1(l, OP_SQRT, r);

@@ -280,6 +280,35 @@ static void check_stores(void)
     arena_free(&f.a);
 }
 
+/* What folded to a scalar and is spread out again has its rate, whatever it is. */
+static void check_spread(void)
+{
+    Fixture f;
+    setup(&f, false);
+    IrRef values[] = {f.lr,
+                      ir_const(&f.b, 0),
+                      ir_const(&f.b, 3),
+                      ir_const_bool(&f.b, false),
+                      ir_const_bool(&f.b, true),
+                      op2(&f, OP_GT, f.lr, f.wd),
+                      ir_round(&f.b, f.wd)};
+    for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
+        bool truth = at(&f, values[i])->dtype == DT_BOOL;
+        IrRef each = ir_spread(&f.b, values[i], RATE_ELEMENT),
+              per_tensor = ir_spread(&f.b, values[i], RATE_TENSOR);
+        CHECK(at(&f, each)->rate == RATE_ELEMENT &&
+                  at(&f, each)->dtype == (truth ? DT_BOOL : DT_F32),
+              "element, %zu", i);
+        CHECK(at(&f, per_tensor)->rate == RATE_TENSOR &&
+                  at(&f, per_tensor)->dtype == (truth ? DT_BOOL : DT_F64),
+              "tensor, %zu", i);
+    }
+    CHECK(ir_spread(&f.b, f.g, RATE_ELEMENT) == f.g && ir_spread(&f.b, f.k, RATE_TENSOR) == f.k,
+          "as it was");
+    rest(&f);
+    arena_free(&f.a);
+}
+
 static void check_places(void)
 {
     Fixture f;
@@ -312,5 +341,6 @@ int main(void)
     check_algebra();
     check_folding();
     check_stores();
+    check_spread();
     return check_done();
 }
