@@ -187,16 +187,14 @@ DS_FN float ds_powf(float x, float y)
     float ax = ds_fromf(ds_bitsf(x) & 0x7fffffffu), ay = ds_fromf(ds_bitsf(y) & 0x7fffffffu);
     float half = ay * 0.5f, i = (ay + 0x1p23f) - 0x1p23f, j = (half + 0x1p23f) - 0x1p23f;
     float c = y > 0x1p100f ? 0x1p100f : y, yc = c < -0x1p100f ? -0x1p100f : c, w, zs, zf, r, ri, rn;
-    double lo, h = ds_k_logf((double)ax, &lo), d, k, sc;
+    double lo, h = ds_k_logf((double)ax, &lo), k, sc;
     /* y log x: an exact product of 24 by 28 bits, and the rest. */
     double lh = ds_from(ds_bits(h + lo) & 0xfffffffffe000000ull);
     double zh = (double)yc * lh, zl = (double)yc * ((h - lh) + lo);
     k = ds_k_near(zh);
     sc = ds_k_two(k);
-    d = sc + sc * ds_k_expm1(ds_k_less(zh, zl, k - 0x1.8p52));
-    /* To 51 bits: true ties (x^2, x^3) are met exactly; d's error is below 2 ulp of f64. */
-    r = (float)ds_from((ds_bits(d) + 2) & ~3ull);
-    /* d means nothing where the result overflows or vanishes, nor for x = 0, inf, NaN. */
+    r = (float)(sc + sc * ds_k_expm1(ds_k_less(zh, zl, k - 0x1.8p52)));
+    /* r means nothing where the result overflows or vanishes, nor for x = 0, inf, NaN. */
     w = ax == 0.0f ? -DS_INFF : ax;
     zs = yc * w;
     zf = (float)zh;

@@ -209,22 +209,37 @@ static void check_bound(const Bound *b, int all)
 
 /* --- Constant exponents give pow's bits --- */
 
+/* powf of a block with one exponent, and what is meant to have its bits. */
+typedef struct Constant {
+    float y;
+    void (*kernel)(const float *, float *);
+} Constant;
+
+KERNEL1(powf_2)
+KERNEL1(powf_3)
+KERNEL1(powf_m1)
+KERNEL1(powf_half)
+KERNEL1(powf_quarter)
+
+static const Constant constants[] = {
+    {2, kernel_powf_2},       {3, kernel_powf_3},           {-1, kernel_powf_m1},
+    {0.5f, kernel_powf_half}, {0.25f, kernel_powf_quarter},
+};
+
 static void check_powf_constants(int all)
 {
-    static float in[BLOCK];
+    static float in[BLOCK], general[BLOCK], special[BLOCK];
     uint64_t count = input_count(IN_F32, all), mismatches = 0;
     for (uint64_t i = 0; i < count; i += BLOCK) {
         input_fill(IN_F32, all, i, BLOCK, in, NULL);
-        for (int k = 0; k < BLOCK; k++) {
-            float x = in[k];
-            int same = same_f32(ds_powf(x, 2), ds_powf_2(x)) &
-                       same_f32(ds_powf(x, 3), ds_powf_3(x)) &
-                       same_f32(ds_powf(x, -1), ds_powf_m1(x)) &
-                       same_f32(ds_powf(x, 0.5f), ds_powf_half(x)) &
-                       same_f32(ds_powf(x, 0.25f), ds_powf_quarter(x)) &
-                       same_f32(ds_powf(x, 1), x) & (ds_powf(x, 0) == 1);
-            if (!same && mismatches++ < 10)
-                CHECK(same, "%a to the powers 2, 3, -1, 1/2, 1/4, 1, 0", x);
+        for (size_t c = 0; c < sizeof constants / sizeof *constants; c++) {
+            for (int k = 0; k < BLOCK; k++) general[k] = ds_powf(in[k], constants[c].y);
+            constants[c].kernel(in, special);
+            for (int k = 0; k < BLOCK; k++) {
+                if (!same_f32(general[k], special[k]) && mismatches++ < 10)
+                    CHECK(0, "powf(%a, %g) = %a, specially %a", in[k], constants[c].y, general[k],
+                          special[k]);
+            }
         }
     }
     CHECK(mismatches == 0, "%lu mismatches", (unsigned long)mismatches);
@@ -370,8 +385,32 @@ static int same_f64(double a, double b)
     return (a != a && b != b) || bits_of_double(a) == bits_of_double(b);
 }
 
+/* Where rounding the logarithm to f64 first would round it to a false tie. */
+static const float hard_logf[] = {0x1.827a74p-7f, 0x1.2f1fd6p+3f, 0x1.bacb4ap+25f, 0x1.b121a6p+76f,
+                                  0x1.6351d8p+95f};
+
+/* Powers that are ties between two f32. */
+static void check_ties(void)
+{
+    int ties = 0;
+    for (int x = 3; x < 8192; x += 2) {
+        double exact_power = (double)x * x;
+        for (int y = 2; exact_power < 0x1p25; y++, exact_power *= x) {
+            float got = ds_powf((float)x, (float)y);
+            ties += exact_power > 0x1p24;
+            CHECK(got == (float)exact_power, "%d ^ %d = %a", x, y, got);
+        }
+    }
+    CHECK(ties > 800, "only %d ties", ties);
+}
+
 static void check_special(void)
 {
+    check_ties();
+    for (size_t i = 0; i < sizeof hard_logf / sizeof *hard_logf; i++) {
+        float want = exact_f32(mpfr_log, hard_logf[i]);
+        CHECK(ds_logf(hard_logf[i]) == want, "logf(%a)", hard_logf[i]);
+    }
     for (size_t i = 0; i < sizeof pow_cases / sizeof *pow_cases; i++) {
         PowCase c = pow_cases[i];
         double y = c.y;
@@ -379,6 +418,12 @@ static void check_special(void)
               ds_pow(c.x, y), c.result);
         float got = ds_powf((float)c.x, (float)y);
         CHECK(same_f32(got, (float)c.result), "powf(%a, %a) = %a, not %a", c.x, y, got, c.result);
+    }
+    static float x[BLOCK];
+    for (uint64_t i = 0; i < input_count(IN_F32, 0); i += BLOCK) {
+        input_fill(IN_F32, 0, i, BLOCK, x, NULL);
+        for (int k = 0; k < BLOCK; k++)
+            CHECK(same_f32(ds_powf(x[k], 1), x[k]) && ds_powf(x[k], 0) == 1, "%a ^ 1, ^ 0", x[k]);
     }
     CHECK(ds_pow(-1, 0x1.fffffffffffffp52) == -1 && ds_pow(-1, 0x1.0000000000001p52) == -1 &&
               ds_pow(-1, 0x1p53) == 1,
