@@ -73,7 +73,7 @@ void host_begin(const Allocator *alloc)
 
 void *host_raw(const Allocator *alloc, void *block, size_t size)
 {
-    if (alloc) return alloc->realloc(alloc->user, block, size);
+    if (alloc && alloc->realloc) return alloc->realloc(alloc->user, block, size);
     if (size) return realloc(block, size);
     free(block);
     return NULL;
