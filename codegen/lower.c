@@ -499,6 +499,7 @@ static void store_all(Lower *l)
         Symbol *s = r->exports[i];
         b->loc = s->span;
         IrRef x = lower_value(l, s->value);
+        if (x == IR_NONE) continue;
         if (ins_of(l, x)->dtype == DT_BOOL) x = choose(l, x, one, ir_const(b, 0));
         ir_store(b, l->slot[s->id], x, IR_NONE);
     }
