@@ -13,6 +13,7 @@
 /* How a language writes the three types of values. */
 typedef struct EmitStyle {
     const char *f32, *f64, *boolean;
+    const char *raw; /* function that turns a value into a plain double, or "" where it converts by itself */
 } EmitStyle;
 extern const EmitStyle emit_style_c; /* float, double, int: C and tile C */
 
@@ -73,6 +74,9 @@ const char *emit_elem_name(Arena *a, const Plan *p, uint32_t elem);
 /* Of a scalar slot: its path without the rule, dots as '_' ("clip_global_norm_limit"), or its name. */
 const char *emit_slot_name(Arena *a, const Plan *p, uint32_t slot);
 const char *emit_module_name(Arena *a, const Plan *p); /* as an identifier */
+const char *emit_upper(Arena *a, const char *s);
+/* Sizes of blocks, places of slots, columns: an enum of NAME_… constants for generated headers. */
+void emit_places_enum(StrBuf *out, const Plan *p, const Variant *v);
 uint32_t emit_npartial(const Plan *p, int phase);      /* columns of the partial results of a phase */
 
 /* The sections of ds_math.h that define the ds_ functions named in `text`, with those they need, in the order of the file; "base"

@@ -183,3 +183,11 @@ uint32_t emit_npartial(const Plan *p, int phase)
         n += p->reduces[i].phase == phase && !p->reduces[i].of_scalars;
     return n;
 }
+
+const char *emit_upper(Arena *a, const char *s)
+{
+    char *u = arena_strdup(a, s);
+    for (char *c = u; c && *c; c++)
+        *c = (char)toupper((unsigned char)*c);
+    return u;
+}

@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-const EmitStyle emit_style_c = {"float", "double", "int"};
+const EmitStyle emit_style_c = {"float", "double", "int", ""};
 const char *const emit_blocks[LEVEL_COUNT] = {"global", "group", "cls", "tensor"};
 const char *const emit_level_names[LEVEL_COUNT] = {"global", "group", "class", "tensor"};
 
@@ -219,8 +219,8 @@ static void compute(Locals *l, IrRef ref)
     sb_puts(l->out, ";\n");
     Place at = l->p->place[l->body][ref];
     if (at.level != LEVEL_NONE)
-        sb_printf(l->out, "    %s[%u] = v%u;\n", l->blocks[at.level], (unsigned)at.index,
-                  (unsigned)ref);
+        sb_printf(l->out, "    %s[%u] = %s(v%u);\n", l->blocks[at.level], (unsigned)at.index,
+                  l->style->raw, (unsigned)ref);
 }
 
 static void commit(Locals *l, const IrStore *st)
@@ -229,8 +229,8 @@ static void commit(Locals *l, const IrStore *st)
     sb_puts(l->out, "    ");
     if (st->guard != IR_NONE)
         sb_printf(l->out, "if (v%u) ", (unsigned)st->guard);
-    sb_printf(l->out, "%s[%u] = %sv%u;\n", l->blocks[slot->level], (unsigned)slot->index,
-              slot->storage == DT_F32 ? "(float)" : "", (unsigned)st->value);
+    sb_printf(l->out, "%s[%u] = %s(%sv%u);\n", l->blocks[slot->level], (unsigned)slot->index,
+              l->style->raw, slot->storage == DT_F32 ? "(float)" : "", (unsigned)st->value);
 }
 
 void emit_scalar_statements(StrBuf *out, const Plan *p, const ScalarProgram *sp, const EmitStyle *s,
