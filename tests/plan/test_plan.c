@@ -7,6 +7,20 @@
 #include "../emit/rules.h"
 #include <string.h>
 
+/* Compares with golden/<name>, or writes it. */
+static void compare(Arena *a, const char *name, const char *got)
+{
+    char *path = arena_printf(a, "%s/tests/plan/golden/%s", DSOPT_SOURCE_DIR, name);
+    if (getenv("DSOPT_BLESS")) {
+        FILE *f = fopen(path, "w");
+        REQUIRE(f && fputs(got, f) >= 0 && fclose(f) == 0, "cannot write %s", path);
+    }
+    char *want = rule_read(a, path);
+    CHECK(want, "no %s: run with DSOPT_BLESS=1 and read what it writes", path);
+    if (want)
+        CHECK(strcmp(want, got) == 0, "%s: expected\n%s\ngot\n%s", name, want, got);
+}
+
 static void golden(const char *rule, const char *storage, const char *name, int bytes)
 {
     Arena a = {0};
@@ -19,15 +33,10 @@ static void golden(const char *rule, const char *storage, const char *name, int 
     for (uint32_t i = 0; i < v->nkernels; i++)
         total += v->kernels[i].bytes_read + v->kernels[i].bytes_written;
     CHECK(total == bytes, "%s: %d bytes per element, should be %d", name, total, bytes);
-    char *path = arena_printf(&a, "%s/tests/plan/golden/%s.plan", DSOPT_SOURCE_DIR, name);
-    if (getenv("DSOPT_BLESS")) {
-        FILE *f = fopen(path, "w");
-        REQUIRE(f && fputs(got.text, f) >= 0 && fclose(f) == 0, "cannot write %s", path);
-    }
-    char *want = rule_read(&a, path);
-    CHECK(want, "no %s: run with DSOPT_BLESS=1 and read what it writes", path);
-    if (want)
-        CHECK(strcmp(want, got.text) == 0, "%s: expected\n%s\ngot\n%s", name, want, got.text);
+    compare(&a, arena_printf(&a, "%s.plan", name), got.text);
+    StrBuf words = {.arena = &a};
+    plan_explain(p, v, &words);
+    compare(&a, arena_printf(&a, "%s.explain", name), words.text);
     arena_free(&a);
 }
 
