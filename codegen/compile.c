@@ -8,7 +8,8 @@
  */
 #include "compile.h"
 
-static IrModule *compile(Arena *a, DiagSink *d, int file, const FrontendOptions *o, bool guard_gradients)
+static IrModule *compile(Arena *a, DiagSink *d, int file, const FrontendOptions *o, bool guard_gradients, const char *dump_after,
+                         StrBuf *dump)
 {
     Ast ast = {0};
     if (!frontend_parse(a, d, file, o, &ast)) {
@@ -21,12 +22,13 @@ static IrModule *compile(Arena *a, DiagSink *d, int file, const FrontendOptions 
     IrModule *m = ir_lower(a, d, rule, &lower);
     if (!m) return NULL;
     StrBuf why = {.arena = a};
-    IrModule *out = ir_run_passes(a, m, NULL, NULL, &why);
+    IrModule *out = ir_run_passes(a, m, dump_after, dump, &why);
     if (!out) diag_report(d, DIAG_INTERNAL, rule->item->name.span, why.text ? why.text : "a pass failed");
     return out;
 }
 
-IrModule *compile_source(Arena *a, DiagSink *d, int file, const FrontendOptions *o, bool guard_gradients)
+IrModule *compile_source_dump(Arena *a, DiagSink *d, int file, const FrontendOptions *o, bool guard_gradients,
+                              const char *dump_after, StrBuf *dump)
 {
     static const FrontendOptions none;
     Arena *arenas[3] = {a, d->arena, d->sources->arena};
@@ -36,8 +38,13 @@ IrModule *compile_source(Arena *a, DiagSink *d, int file, const FrontendOptions 
     if (setjmp(out) == 0) {
         for (int i = 0; i < 3; i++)
             if (!arenas[i]->oom) arenas[i]->oom = &out;
-        m = compile(a, d, file, o ? o : &none, guard_gradients);
+        m = compile(a, d, file, o ? o : &none, guard_gradients, dump_after, dump);
     }
     for (int i = 2; i >= 0; i--) arenas[i]->oom = saved[i];
     return m;
+}
+
+IrModule *compile_source(Arena *a, DiagSink *d, int file, const FrontendOptions *o, bool guard_gradients)
+{
+    return compile_source_dump(a, d, file, o, guard_gradients, NULL, NULL);
 }

@@ -1,0 +1,66 @@
+/* cli.h - dsoptc's own parts: options, the compilation they describe, and files written whole or not at all.
+ *
+ *     dsoptc adamw.opt -o adamw.ptx      dsoptc check my.opt      dsoptc explain lamb      dsoptc replay adamw.torch.f64.vec
+ *
+ * Exit status: 0, 1 for errors in the input, 2 for wrong usage.
+ */
+#ifndef CLI_CLI_H
+#define CLI_CLI_H
+#include "codegen/codegen.h"
+
+enum { EXIT_OK = 0, EXIT_INPUT = 1, EXIT_USAGE = 2 };
+
+typedef enum OptionId {
+#define OPTION(ENUM, short_name, long_name, arg, group, what) OPT_##ENUM,
+#include "options.def"
+    OPT_COUNT_
+} OptionId;
+
+typedef enum Command { CMD_COMPILE, CMD_CHECK, CMD_EXPLAIN, CMD_REPLAY } Command;
+
+typedef struct Strings {
+    const char **v;
+    size_t n, cap;
+} Strings;
+
+typedef struct Options {
+    Command command;
+    Strings inputs; /* files, standard library names, "-" */
+    Strings defines, includes, sets, warnings;
+    const char *value[OPT_COUNT_]; /* last argument given; "" for options without one; NULL: not given */
+} Options;
+
+/* Reads the command line. -1: go on; else the exit status (usage errors are printed, --help is done). */
+int options_parse(Arena *a, int argc, char **argv, Options *o);
+/* The closest option to a misspelled one is suggested here and in usage errors. */
+void options_help(StrBuf *out);
+
+/* ---- one compilation ---- */
+
+typedef struct Session {
+    Arena *arena;
+    const Options *options;
+    SourceSet sources;
+    DiagSink diags;
+    FrontendOptions frontend;
+    int file; /* index of the main source */
+    const char *input;
+} Session;
+
+/* Opens the input (a path, a standard library name, or "-"). False: reported in s->diags or on stderr. */
+bool session_open(Session *s, Arena *a, const Options *o, const char *input);
+/* Prints what was collected to stderr; true if there was no error. */
+bool session_finish(Session *s);
+/* Parse to optimised IR under --storage; NULL: errors reported. */
+IrModule *session_module(Session *s);
+
+int cmd_compile(Arena *a, const Options *o);
+int cmd_check(Arena *a, const Options *o);
+int cmd_explain(Arena *a, const Options *o);
+int cmd_replay(Arena *a, const Options *o);
+
+/* Prints "dsoptc: …" to stderr. */
+void cli_error(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+/* Writes a file through a temporary name beside it and a rename: whole, or not at all. False: said on stderr. */
+bool output_write(const char *path, const void *data, size_t len);
+#endif
