@@ -1,0 +1,149 @@
+/* bench_dsopt.c - the contestants that are dsopt itself: one rule, one backend, through the public API. */
+#include "bench.h"
+#include "codegen/codegen.h"
+#include "runtime/dsopt.h"
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct DsoptRun {
+    dsopt_context *ctx;
+    dsopt_program *prog;
+    dsopt_optimizer *opt;
+    void *p, *g;
+} DsoptRun;
+
+static void fill(void *dst, bool bf16, int64_t n, uint32_t seed, float scale)
+{
+    for (int64_t i = 0; i < n; i++) {
+        seed = seed * 1664525u + 1013904223u;
+        float x = scale * ((float)(seed >> 8) / 8388608.0f - 1.0f);
+        if (bf16)
+            elem_set(dst, DT_BF16, i, x);
+        else
+            ((float *)dst)[i] = x;
+    }
+}
+
+static double run_dsopt(Contestant *c, int n)
+{
+    DsoptRun *r = c->self;
+    double start = bench_now();
+    for (int i = 0; i < n; i++) {
+        dsopt_accumulate(r->opt, 1);
+        if (dsopt_step(r->opt) != DSOPT_OK) {
+            fprintf(stderr, "%s: %s\n", c->name, dsopt_error_message(r->ctx));
+            exit(1);
+        }
+    }
+    return bench_now() - start;
+}
+
+static void close_dsopt(Contestant *c)
+{
+    DsoptRun *r = c->self;
+    dsopt_optimizer_destroy(r->opt);
+    dsopt_program_release(r->prog);
+    dsopt_context_destroy(r->ctx);
+    free(r->p);
+    free(r->g);
+    free(r);
+}
+
+static dsopt_status make_optimizer(DsoptRun *r, const BenchCase *bc)
+{
+    bool bf16 = !strcmp(bc->dtype, "bf16");
+    int64_t each = bc->elements / bc->tensors;
+    size_t bytes = bf16 ? 2 : 4;
+    dsopt_tensor *t = calloc((size_t)bc->tensors, sizeof *t);
+    char(*names)[16] = calloc((size_t)bc->tensors, sizeof *names);
+    r->p = aligned_alloc(64, ((size_t)bc->elements * bytes + 63) / 64 * 64);
+    r->g = aligned_alloc(64, ((size_t)bc->elements * bytes + 63) / 64 * 64);
+    dsopt_status st = DSOPT_OUT_OF_MEMORY;
+    if (t && names && r->p && r->g) {
+        fill(r->p, bf16, bc->elements, 1, 1.0f);
+        fill(r->g, bf16, bc->elements, 2, 0.01f);
+        for (int64_t i = 0; i < bc->tensors; i++) {
+            snprintf(names[i], sizeof *names, "w%05d", (int)i);
+            t[i] = (dsopt_tensor){.size = sizeof *t,
+                                  .name = names[i],
+                                  .ndim = 1,
+                                  .shape = &each,
+                                  .param = (char *)r->p + (size_t)(i * each) * bytes,
+                                  .grad = (char *)r->g + (size_t)(i * each) * bytes,
+                                  .dtype = bf16 ? DSOPT_BF16 : DSOPT_F32};
+        }
+        st = dsopt_optimizer_create(r->ctx, r->prog, t, (size_t)bc->tensors, &r->opt);
+    }
+    free(t);
+    free(names);
+    return st;
+}
+
+/* "m=bf16,v=bf16": all states of the rule in the case's dtype; "" for f32. */
+static bool state_storage(const BenchRule *rule, const char *dtype, char *out, size_t size)
+{
+    out[0] = 0;
+    if (!strcmp(dtype, "f32")) return true;
+    Arena a = {0};
+    SourceSet sources = {.arena = &a};
+    DiagSink diags = {.arena = &a, .sources = &sources};
+    size_t len;
+    const char *text = stdlib_text(rule->name, &len);
+    const char *defines[1] = {rule->defines};
+    FrontendOptions fo = {.defines = defines, .ndefines = rule->defines ? 1 : 0};
+    int file = text ? source_add(&sources, rule->name, text, len) : -1;
+    IrModule *m = file >= 0 ? compile_source(&a, &diags, file, &fo, true) : NULL;
+    for (uint32_t i = 0; m && i < m->nslots; i++) {
+        const Slot *s = &m->slots[i];
+        if (s->kind != SLOT_STATE || !rate_is_elementwise(s->rate)) continue;
+        size_t n = strlen(out);
+        snprintf(out + n, size - n, "%s%s=%s", n ? "," : "", s->name, dtype);
+    }
+    arena_free(&a);
+    return m != NULL;
+}
+
+bool open_dsopt(Contestant *c, const char *name, const char *backend, const BenchCase *bc)
+{
+    DsoptRun *r = calloc(1, sizeof *r);
+    char storage[256];
+    *c = (Contestant){.name = name, .run = run_dsopt, .close = close_dsopt, .self = r};
+    if (!r || !state_storage(bc->rule, bc->dtype, storage, sizeof storage)) return free(r), false;
+    dsopt_config config = {.size = sizeof config, .threads = bc->threads, .backend = backend};
+    dsopt_program_options po = {.size = sizeof po, .defines = bc->rule->defines, .storage = storage};
+    dsopt_status st = dsopt_context_create(&config, &r->ctx);
+    if (st == DSOPT_OK) st = dsopt_program_load(r->ctx, bc->rule->name, &po, &r->prog);
+    if (st == DSOPT_OK) st = make_optimizer(r, bc);
+    if (st == DSOPT_OK) return true;
+    fprintf(stderr, "%s cannot take part: %s\n", name, dsopt_error_message(r->ctx));
+    close_dsopt(c);
+    return false;
+}
+
+bool bench_bytes(const BenchRule *rule, const char *dtype, int *bytes_read, int *bytes_written)
+{
+    Arena a = {0};
+    SourceSet sources = {.arena = &a};
+    DiagSink diags = {.arena = &a, .sources = &sources};
+    size_t len;
+    const char *text = stdlib_text(rule->name, &len);
+    const char *defines[1] = {rule->defines};
+    bool narrow = strcmp(dtype, "f32") != 0;
+    FrontendOptions fo = {.defines = defines, .ndefines = rule->defines ? 1 : 0};
+    int file = text ? source_add(&sources, rule->name, text, len) : -1;
+    IrModule *m = file >= 0 ? compile_source(&a, &diags, file, &fo, narrow) : NULL;
+    *bytes_read = *bytes_written = 0;
+    if (m) {
+        DType *storage = ARENA_ARRAY(&a, DType, m->nelem);
+        for (uint32_t i = 0; i < m->nelem; i++) storage[i] = narrow ? DT_BF16 : DT_F32;
+        Variant *v = plan_variant(&a, plan_make(&a, m), 0, storage);
+        for (uint32_t k = 0; k < v->nkernels; k++) {
+            *bytes_read += v->kernels[k].bytes_read;
+            *bytes_written += v->kernels[k].bytes_written;
+        }
+    }
+    arena_free(&a);
+    return m != NULL;
+}

@@ -1,0 +1,185 @@
+/* bench_step.c - times the step: the libtcc tile backend beside standalone C through a compiler, an in-place stream of the same bytes
+ * (the memory limit) and PyTorch, all in one run, interleaved, so that what else the machine does falls on all alike.
+ *
+ *     bench_step --rules adamw,lion --dtypes f32 --sizes 64K,1M,10000x100 --threads 1,2 --torch python3
+ *     adamw f32 1 thread 1 x 1048576: libtcc 0.526 ns 53.2 GB/s | gcc 0.619 ratio 0.85 [0.84, 0.86] | ...
+ *
+ * A ratio is libtcc's time over the other's, the median of paired rounds, with its 95 % interval.
+ */
+#include "bench.h"
+#include <getopt.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { CONTESTANTS = 5 };
+
+static const BenchRule rules[] = {{"adamw", "adamw", NULL, "adamw"},
+                                  {"lion", "lion", NULL, NULL},
+                                  {"sgd-momentum", "sgd", "use_momentum=1", "sgd-momentum"},
+                                  {"lamb", "lamb", NULL, NULL}};
+
+typedef struct Settings {
+    const char *rules, *dtypes, *sizes, *threads, *torch;
+    int rounds;
+    bool csv, latency;
+} Settings;
+
+/* Whether `list` ("a,b,c") has `word`. */
+static bool listed(const char *list, const char *word)
+{
+    size_t n = strlen(word);
+    for (const char *p = list; p; p = strchr(p, ','), p = p ? p + 1 : NULL)
+        if (!strncmp(p, word, n) && (p[n] == ',' || !p[n])) return true;
+    return false;
+}
+
+/* "64K", "16M", "4096", "10000x100": tensors and all elements together. */
+static bool parse_size(const char *s, int64_t *tensors, int64_t *elements)
+{
+    char *end;
+    long long n = strtoll(s, &end, 10), each = 1;
+    *tensors = 1;
+    if (*end == 'x') {
+        *tensors = n;
+        each = strtoll(end + 1, &end, 10);
+        n *= each;
+    }
+    if (*end == 'K') n <<= 10, end++;
+    if (*end == 'M') n <<= 20, end++;
+    *elements = n;
+    return n > 0 && each > 0 && (!*end || *end == ',');
+}
+
+static int usage(void)
+{
+    fprintf(stderr, "bench_step [--rules adamw,lion,sgd-momentum,lamb] [--dtypes f32,bf16] [--sizes 4K,64K,1M,16M,64M,10000x100]\n"
+                    "           [--threads 1,2] [--rounds 31] [--torch PYTHON] [--csv] [--no-latency]\n");
+    return 2;
+}
+
+/* How many steps make a timing of at least 2 ms. */
+static int steps_per_round(Contestant *c)
+{
+    int n = 1;
+    for (c->run(c, 1); n < 1 << 16; n *= 2)
+        if (c->run(c, n) > 1e6) break;
+    return n;
+}
+
+static void print_case(const BenchCase *bc, Contestant *cs, int n, const Settings *s)
+{
+    double bytes = bc->bytes_read + bc->bytes_written;
+    if (!s->csv)
+        printf("%s %s %d thread%s %lld x %lld:", bc->rule->label, bc->dtype, bc->threads, bc->threads > 1 ? "s" : "",
+               (long long)bc->tensors, (long long)(bc->elements / bc->tensors));
+    for (int i = 0; i < n; i++) {
+        double ratio, lo, hi;
+        bench_ratio(cs[0].ns, cs[i].ns, s->rounds, &ratio, &lo, &hi);
+        double *sorted = malloc(sizeof *sorted * (size_t)s->rounds);
+        if (!sorted) exit(1);
+        memcpy(sorted, cs[i].ns, sizeof *sorted * (size_t)s->rounds);
+        double per = bench_median(sorted, s->rounds) / (double)bc->elements;
+        free(sorted);
+        if (s->csv)
+            printf("%s,%s,%s,%d,%lld,%lld,%.4f,%.3f\n", bc->rule->label, bc->dtype, cs[i].name, bc->threads,
+                   (long long)bc->tensors, (long long)bc->elements, per, bytes / per);
+        else if (i == 0)
+            printf(" %s %.3f ns %.1f GB/s", cs[i].name, per, bytes / per);
+        else
+            printf(" | %s %.3f ratio %.2f [%.2f, %.2f]", cs[i].name, per, ratio, lo, hi);
+    }
+    if (!s->csv) printf("\n");
+    fflush(stdout);
+}
+
+static void run_case(BenchCase *bc, const Settings *s)
+{
+    Contestant cs[CONTESTANTS];
+    int n = 0, steps[CONTESTANTS];
+    if (!bench_bytes(bc->rule, bc->dtype, &bc->bytes_read, &bc->bytes_written)) {
+        fprintf(stderr, "%s does not compile\n", bc->rule->name);
+        exit(1);
+    }
+    if (!open_dsopt(&cs[n++], "libtcc", "c", bc)) exit(1);
+    if (open_dsopt(&cs[n], "gcc", "cc", bc)) n++;
+    if (open_stream(&cs[n], bc)) n++;
+    if (s->torch && open_torch(&cs[n], "torch-fused", s->torch, bc)) n++;
+    if (s->torch && open_torch(&cs[n], "torch-foreach", s->torch, bc)) n++;
+    for (int i = 0; i < n; i++) {
+        cs[i].ns = calloc((size_t)s->rounds, sizeof *cs[i].ns);
+        if (!cs[i].ns) exit(1);
+        steps[i] = steps_per_round(&cs[i]);
+    }
+    for (int round = 0; round < s->rounds; round++)
+        for (int k = 0; k < n; k++) {
+            int i = (k + round) % n; /* no contestant always follows the same one */
+            cs[i].ns[round] = cs[i].run(&cs[i], steps[i]) / steps[i];
+        }
+    print_case(bc, cs, n, s);
+    for (int i = 0; i < n; i++) {
+        cs[i].close(&cs[i]);
+        free(cs[i].ns);
+    }
+}
+
+static int run_all(const Settings *s)
+{
+    static const char *const dtypes[] = {"f32", "bf16"};
+    if (s->csv) printf("rule,dtype,backend,threads,tensors,elements,ns_per_param,gbps\n");
+    for (size_t r = 0; r < sizeof rules / sizeof *rules; r++) {
+        if (!listed(s->rules, rules[r].label)) continue;
+        for (size_t d = 0; d < 2; d++) {
+            if (!listed(s->dtypes, dtypes[d])) continue;
+            for (const char *size = s->sizes; size; size = strchr(size, ','), size = size ? size + 1 : NULL) {
+                BenchCase bc = {.rule = &rules[r], .dtype = dtypes[d]};
+                if (!parse_size(size, &bc.tensors, &bc.elements)) return usage();
+                for (const char *t = s->threads; t; t = strchr(t, ','), t = t ? t + 1 : NULL) {
+                    bc.threads = atoi(t);
+                    if (bc.threads < 1) return usage();
+                    run_case(&bc, s);
+                }
+            }
+        }
+    }
+    if (s->latency) bench_latency(s->csv);
+    return 0;
+}
+
+static bool all_known(const char *list, const char *what)
+{
+    for (const char *p = list; p; p = strchr(p, ','), p = p ? p + 1 : NULL) {
+        bool known = false;
+        size_t n = strcspn(p, ",");
+        for (size_t r = 0; r < sizeof rules / sizeof *rules; r++)
+            known |= strlen(rules[r].label) == n && !strncmp(rules[r].label, p, n);
+        if (known) continue;
+        fprintf(stderr, "bench_step: no %s '%.*s'\n", what, (int)n, p);
+        return false;
+    }
+    return true;
+}
+
+int main(int argc, char **argv)
+{
+    static const struct option longs[] = {{"rules", 1, NULL, 'r'},   {"dtypes", 1, NULL, 'd'}, {"sizes", 1, NULL, 's'},
+                                          {"threads", 1, NULL, 't'}, {"torch", 1, NULL, 'p'},  {"rounds", 1, NULL, 'n'},
+                                          {"csv", 0, NULL, 'c'},     {"no-latency", 0, NULL, 'l'}, {"help", 0, NULL, 'h'},
+                                          {0}};
+    Settings s = {.rules = "adamw,lion,sgd-momentum,lamb", .dtypes = "f32,bf16", .sizes = "4K,64K,1M,16M,64M,10000x100",
+                  .threads = "1,2", .rounds = 31, .latency = true};
+    for (int c; (c = getopt_long(argc, argv, "h", longs, NULL)) != -1;) switch (c) {
+        case 'r': s.rules = optarg; break;
+        case 'd': s.dtypes = optarg; break;
+        case 's': s.sizes = optarg; break;
+        case 't': s.threads = optarg; break;
+        case 'p': s.torch = optarg; break;
+        case 'n': s.rounds = atoi(optarg); break;
+        case 'c': s.csv = true; break;
+        case 'l': s.latency = false; break;
+        default: return usage();
+        }
+    if (optind < argc || s.rounds < 3 || !all_known(s.rules, "rule")) return usage();
+    return run_all(&s);
+}
