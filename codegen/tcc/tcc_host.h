@@ -22,7 +22,7 @@ void host_begin(const Allocator *alloc);
 void host_end(void);           /* frees the arena */
 void *host_alloc(size_t size); /* arena memory or NULL; counts and obeys tcc_fail_allocation */
 
-/* Allocator's realloc, or the C library's for NULL; size 0 frees. */
+/* As Allocator.realloc; the C library's where there is none. Size 0 frees. */
 void *host_raw(const Allocator *alloc, void *block, size_t size);
 
 #endif
