@@ -71,12 +71,21 @@ static IrRef guard_and(Lower *l, IrRef a, IrRef b)
     return a == IR_NONE ? b : b == IR_NONE ? a : op2(l, OP_AND, a, b);
 }
 
+/* (c and a) or (not c and b). Here as elsewhere, one call that emits per statement: arguments have no order in C, and the text of
+ * a module must not depend on the compiler. */
+static IrRef choose_truth(Lower *l, IrRef c, IrRef a, IrRef b)
+{
+    IrRef x = op2(l, OP_AND, c, a), no = op1(l, OP_NOT, c);
+    IrRef y = op2(l, OP_AND, no, b);
+    return op2(l, OP_OR, x, y);
+}
+
 /* c ? a : b, of truth values too. */
 static IrRef choose(Lower *l, IrRef c, IrRef a, IrRef b)
 {
     if (a == b) return a;
     if (ins_of(l, a)->dtype != DT_BOOL) return ir_op(&l->b, OP_SELECT, c, a, b);
-    return op2(l, OP_OR, op2(l, OP_AND, c, a), op2(l, OP_AND, op1(l, OP_NOT, c), b));
+    return choose_truth(l, c, a, b);
 }
 
 /* ---- slots ---------------------------------------------------------------------------------------------------------------------- */
@@ -160,13 +169,17 @@ static IrRef hyper_value(Lower *l, Symbol *s)
     if (s->is_const) return ir_const(&l->b, s->cval);
     IrRef set = ir_load(&l->b, l->slot[s->id]);
     if (!s->derived) return set;
-    return choose(l, op2(l, OP_EQ, set, set), set, lower_expr(l, s->value));
+    IrRef otherwise = lower_expr(l, s->value), is_set = op2(l, OP_EQ, set, set);
+    return choose(l, is_set, set, otherwise);
 }
 
 static IrRef given_value(Lower *l, const Symbol *s)
 {
     switch (s->given) {
-    case GIVEN_T: return op2(l, OP_ADD, ir_load(&l->b, l->t_slot), ir_const(&l->b, 1));
+    case GIVEN_T: {
+        IrRef applied = ir_load(&l->b, l->t_slot), one = ir_const(&l->b, 1);
+        return op2(l, OP_ADD, applied, one);
+    }
     case GIVEN_S: return ir_load(&l->b, l->s_slot);
     case GIVEN_PI:
     case GIVEN_INF: return ir_const(&l->b, s->cval);
@@ -239,7 +252,7 @@ static IrRef population(Lower *l, bool elements, Rate scope)
     if (scope == RATE_TENSOR) return load_property(l, "numel");
     if (elements && l->guard == IR_NONE) return load_property(l, "numel_all");
     if (elements) return ir_reduce(&l->b, RED_SUM, load_property(l, "numel"), IR_NONE, l->guard, scope);
-    IrRef every = op2(l, OP_GE, ir_load(&l->b, l->t_slot), ir_const(&l->b, 0));
+    IrRef applied = ir_load(&l->b, l->t_slot), zero = ir_const(&l->b, 0), every = op2(l, OP_GE, applied, zero);
     return ir_reduce(&l->b, RED_COUNT, every, IR_NONE, l->guard, scope);
 }
 
@@ -257,7 +270,8 @@ static IrRef lower_reduce(Lower *l, const Expr *e)
         if (elements && e->args[i]->dtype != DT_BOOL) x[i] = ir_round(&l->b, x[i]);
     }
     if (rate == scope) return reduce_one(l, e->reduce, x[0], x[1]);
-    if (elements && rate_is_elementwise(e->args[0]->rate)) x[0] = ir_spread(&l->b, x[0], RATE_ELEMENT);
+    if (scope == RATE_GLOBAL && !(x[1] != IR_NONE && rate_within(RATE_TENSOR, ins_of(l, x[1])->rate)))
+        x[0] = ir_spread(&l->b, x[0], elements ? RATE_ELEMENT : RATE_TENSOR);
     IrRef r = ir_reduce(&l->b, ops[e->reduce], x[0], x[1], l->guard, scope);
     switch (e->reduce) {
     case RK_NORM: return op1(l, OP_SQRT, r);
@@ -445,7 +459,7 @@ static void lower_block(Lower *l, const Block *b)
 static void lower_guard(Lower *l)
 {
     IrBuilder *b = &l->b;
-    IrRef narrow = op2(l, OP_LT, load_property(l, "gbits"), ir_const(b, 32));
+    IrRef bits = load_property(l, "gbits"), all_bits = ir_const(b, 32), narrow = op2(l, OP_LT, bits, all_bits);
     IrRef broken = op1(l, OP_NOT, op1(l, OP_FINITE, ir_load(b, l->slot[l->rule->g->id])));
     IrRef any = ir_reduce(b, RED_ANY, broken, IR_NONE, narrow, RATE_GLOBAL);
     Slot skip = {.kind = SLOT_SKIP, .dtype = DT_BOOL, .storage = DT_BOOL, .rate = RATE_GLOBAL, .name = "skip"};
@@ -499,7 +513,6 @@ static void store_all(Lower *l)
         Symbol *s = r->exports[i];
         b->loc = s->span;
         IrRef x = lower_value(l, s->value);
-        if (x == IR_NONE) continue;
         if (ins_of(l, x)->dtype == DT_BOOL) x = choose(l, x, one, ir_const(b, 0));
         ir_store(b, l->slot[s->id], x, IR_NONE);
     }

@@ -39,6 +39,15 @@ void check_unsupported(Checker *c, Span at, const char *fmt, ...)
 
 /* ---- what a whole rule must satisfy ----------------------------------------------------------------------------------------------- */
 
+/* Whether a value stays what it is written as, whatever the options make constant. */
+static bool is_literal(const Expr *e)
+{
+    bool yes = e->kind == EX_NUMBER || e->kind == EX_OP || e->kind == EX_COND ||
+               (e->kind == EX_NAME && e->sym->kind == SYM_GIVEN && e->is_const);
+    for (int i = 0; i < e->nargs; i++) yes = yes && is_literal(e->args[i]);
+    return yes;
+}
+
 static void check_whole(Checker *c)
 {
     const Item *item = c->rule->item;
@@ -53,7 +62,7 @@ static void check_whole(Checker *c)
             continue;
         }
         if (s->dtype == DT_COUNT) continue;
-        if (!s->written && !s->derived) {
+        if (!s->written && (!s->value || is_literal(s->value))) {
             Diag *d = REPORT(c, DIAG_STATE_CONSTANT, s->span, s->name);
             diag_hint(c->diags, d, "write it ('%s := …'), or make it a hyperparameter", s->name);
         } else if (!s->read)

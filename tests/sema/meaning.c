@@ -180,22 +180,22 @@ static void conditions(void)
 static void reductions(void)
 {
     start("optimizer red {\n state m = 1, a: global = 0, c: global = 0, d: global = 0, e: global = 0, f: tensor = 0, h: global = 0\n"
+          " state n: tensor = 0, u: global = 0\n"
           " p -= g\n"
           " when t == 2 { a2 = mean[all](t * 3); b2 = mean[all](g > 0 ? 4 : 4) } else { a2 = 0; b2 = 0 }\n"
           " a := sum[all](a2)\n c := mean[all](t)\n d := count[all](t > 1)\n e := max[all](b2) + min[all](t)\n"
           " m := 2\n f := norm(t) + rms(t) + dot(t, t) + count(t > 1) + mean(m)\n h := mean[all](m) + rms[all](m)\n"
-          " export a; export c; export d; export e; export f; export h\n}\n", NULL);
+          " n := 1\n u := sum[all](n) + dot[all](n, t) + dot[all](t, n)\n export u; export a; export c; export d; export e; export f; export h\n}\n", NULL);
     double t_of[NB] = {0, 0};
     EACH_STEP {
         run_step(s);
-        double a = 0, c = 0, d = 0, top = 0, low = INFINITY, n = 0, twos = 0;
+        double a = 0, c = 0, d = 0, top = 0, low = INFINITY, n = 0;
         EACH_TENSOR if (active(s, t)) {
             t_of[t]++;
             n++;
             c += t_of[t];
             d += t_of[t] > 1;
             low = fmin(low, t_of[t]);
-            twos += t_of[t] == 2;
         }
         EACH_TENSOR if (active(s, t) && t_of[t] == 2) a += 6, top = 4;
         int t = 0;
@@ -206,7 +206,8 @@ static void reductions(void)
         SAME("h", *place(&b, "h", 0), 4.0);
         for (t = 0; t < NB; t++)
             if (active(s, t)) SAME("f", *place(&b, "f", (size_t)t), t_of[t] * 2 + t_of[t] * t_of[t] + (t_of[t] > 1) + 2);
-        (void)twos;
+        t = 0;
+        SAME("u", *place(&b, "u", 0), n + 2 * c);
     }
     finish();
 }
