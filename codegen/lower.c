@@ -270,8 +270,9 @@ static IrRef lower_reduce(Lower *l, const Expr *e)
         if (elements && e->args[i]->dtype != DT_BOOL) x[i] = ir_round(&l->b, x[i]);
     }
     if (rate == scope) return reduce_one(l, e->reduce, x[0], x[1]);
-    if (scope == RATE_GLOBAL && !(x[1] != IR_NONE && rate_within(RATE_TENSOR, ins_of(l, x[1])->rate)))
-        x[0] = ir_spread(&l->b, x[0], elements ? RATE_ELEMENT : RATE_TENSOR);
+    Rate counted = elements ? RATE_ELEMENT : RATE_TENSOR;
+    bool along = x[1] != IR_NONE && rate_within(counted, ins_of(l, x[1])->rate);
+    if (scope == RATE_GLOBAL && !along) x[0] = ir_spread(&l->b, x[0], counted);
     IrRef r = ir_reduce(&l->b, ops[e->reduce], x[0], x[1], l->guard, scope);
     switch (e->reduce) {
     case RK_NORM: return op1(l, OP_SQRT, r);
