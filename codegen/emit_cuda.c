@@ -59,7 +59,7 @@ static void row_head(const CudaKernel *c)
         const char *qualifier = c->info.stores[e] ? "" : "const ";
         sb_printf(out, "        %s%s *%s = (%s%s *)t.ptr[%u] + row.first;\n", qualifier, type, name, qualifier, type,
                   (unsigned)e);
-        sb_printf(out, "        const bool wide_%s = ds_wide(%s);\n", name, name);
+        sb_printf(out, "        __builtin_assume(__isGlobal(%s));\n        const bool wide_%s = ds_wide(%s);\n", name, name, name);
     }
 }
 
@@ -69,7 +69,7 @@ static void load_four(const CudaKernel *c)
         const char *name = emit_elem_name(c->a, c->p, e);
         const char *type = elem_type(emit_elem_storage(c->p, c->v, e));
         if (c->info.loads[e])
-            sb_printf(c->out, "            %s in_%s[4];\n            ds_get(%s, i, n, wide_%s, in_%s);\n", type, name, name, name,
+            sb_printf(c->out, "            %s in_%s[4];\n            ds_get(%s, i, left, wide_%s, in_%s);\n", type, name, name, name,
                       name);
         if (c->info.stores[e])
             sb_printf(c->out, "            %s out_%s[4];\n", type, name);
@@ -112,7 +112,7 @@ static void compute_four(const CudaKernel *c)
         sb_puts(out, "\n");
     }
     if (c->k->nreduces)
-        sb_puts(out, "                if (c < n) {\n");
+        sb_puts(out, "                if (c < left) {\n");
     for (uint32_t i = 0; i < c->k->nreduces; i++) {
         const PlanReduce *r = &c->p->reduces[c->k->reduces[i]];
         const Ins *ins = &c->b->ins[r->ins];
@@ -136,7 +136,7 @@ static void store_four(const CudaKernel *c)
         sb_puts(c->out, "            ");
         if (branches && ks->guard != IR_NONE)
             sb_printf(c->out, "if (v%u) ", (unsigned)ks->guard);
-        sb_printf(c->out, "ds_put(%s, i, n, wide_%s, out_%s);\n", name, name, name);
+        sb_printf(c->out, "ds_put(%s, i, left, wide_%s, out_%s);\n", name, name, name);
     }
 }
 
@@ -184,7 +184,7 @@ static void kernel(const CudaKernel *c)
     row_head(c);
     lanes_begin(c);
     sb_puts(out, "        for (int i = 4 * thread; i < count; i += width) {\n"
-                 "            const int n = count - i;\n");
+                 "            const int left = count - i;\n");
     load_four(c);
     compute_four(c);
     store_four(c);

@@ -105,14 +105,15 @@ DType emit_elem_storage(const Plan *p, const Variant *v, uint32_t elem)
 
 /* Words that emitted text uses for itself, and those of C and C++ that a rule could use as a name. */
 static const char *const taken[] = {
-    "args",   "asm",    "auto",     "begin",   "bool",     "break",   "case",     "char",   "class",
-    "cls",    "const",  "count",    "default", "delete",   "do",      "double",   "else",   "end",
-    "enum",   "extern", "false",    "float",   "for",      "friend",  "global",   "goto",   "group",
-    "hyper",  "i",      "if",       "inline",  "int",      "j",       "lane",     "long",   "new",
-    "numel",  "out",    "operator", "partial", "private",  "public",  "register", "return", "row",
-    "rows",   "scratch", "short",   "signed",  "sizeof",   "state",   "static",   "struct", "switch",
-    "t",      "template", "tensor", "tensors", "this",     "throw",   "true",     "try",    "typedef",
-    "typename", "union", "unsigned", "using",  "virtual",  "void",    "volatile", "while",  "restrict",
+    "args", "asm", "auto", "begin", "bool", "break", "c", "case", "char", "chunk", "chunks",
+    "class", "cls", "cols", "const", "count", "default", "delete", "do", "double", "else", "end",
+    "enum", "extern", "false", "first", "float", "for", "friend", "global", "goto", "group",
+    "hyper", "i", "if", "inline", "int", "j", "k", "lane", "lanes", "left", "long", "main", "ndim",
+    "new", "numel", "operator", "out", "partial", "private", "ptr", "public", "r", "register",
+    "restrict", "return", "root", "row", "rows", "scratch", "short", "signed", "sizeof", "sqrt",
+    "sqrtf", "state", "static", "stride", "struct", "switch", "t", "template", "tensor", "tensors",
+    "this", "thread", "throw", "tree", "true", "try", "typedef", "typename", "union", "unsigned",
+    "using", "virtual", "void", "volatile", "while", "width", "x",
 };
 
 static bool is_safe(const char *s)
