@@ -20,7 +20,7 @@ show() {
 # count PATTERN FILE: how many lines of the file match.
 count() { grep -cE -- "$1" "$2" || true; }
 
-echo "== One rule: $(sed -n 1p stdlib/adamw.opt)"
+echo "== One rule, stdlib/adamw.opt"
 grep -v '^ *#' stdlib/adamw.opt | sed 's/^/    /'
 
 echo
@@ -32,10 +32,10 @@ if show "$dsoptc" stdlib/adamw.opt -o "$out/adamw.ptx"; then
     printf '  entry points: %s\n' \
         "$(sed -nE 's/.*\.entry +([A-Za-z0-9_]+).*/\1/p' "$ptx" | tr '\n' ' ')"
     printf '  16-byte loads: %s, stores: %s\n' \
-        "$(count 'ld\.global(\.[a-zA-Z]+)*\.v4' "$ptx")" \
-        "$(count 'st\.global(\.[a-zA-Z]+)*\.v4' "$ptx")"
-    printf '  fused multiply-adds in f32: %s (the rule has none, so neither has the code)\n' \
-        "$(count 'fma\.rn\.f32' "$ptx")"
+        "$(count '\<ld(\.[a-z]+)*\.v4' "$ptx")" \
+        "$(count '\<st(\.[a-z]+)*\.v4' "$ptx")"
+    printf '  fused multiply-adds: %s (the rule says none, so the code has none)\n' \
+        "$(count '\<fma\.' "$ptx")"
 else
     echo "  No PTX on this machine, for the reason above; everything else works without it."
 fi
@@ -43,8 +43,8 @@ fi
 echo
 echo "== The same rule as C for any compiler"
 show "$dsoptc" stdlib/adamw.opt -o "$out/adamw.c"
-printf '  %s lines; functions that a program calls:\n' "$(wc -l <"$out/adamw.c")"
-grep -hE '^[a-z].*\(' "$out"/adamw.h | sed 's/^/    /' || true
+printf '  %s lines, and a header; the call for one tensor:\n' "$(wc -l <"$out/adamw.c")"
+sed -nE '/^int adamw_step\(/,/;/p' "$out/adamw.h" | sed 's/^/    /'
 ${CC:-cc} -O3 -fno-math-errno -c "$out/adamw.c" -o "$out/adamw.o" -I"$out"
 printf '  compiled by %s to %s bytes of code\n' "${CC:-cc}" \
     "$(size -A "$out/adamw.o" | awk '$1 ~ /^\.text/ {n += $2} END {print n}')"
@@ -60,8 +60,5 @@ if command -v gnuplot >/dev/null; then
     picture=(--svg "$out/curves.svg")
 fi
 show "$build/bin/digits" "${picture[@]}" adamw lion sgd
-if [ -s "$out/curves.svg" ]; then
-    echo
-    echo "The curves as a picture: $out/curves.svg"
-fi
-echo "The files: $out"
+echo
+echo "The files are in $out"
