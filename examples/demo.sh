@@ -13,7 +13,8 @@ out=$build/demo
 mkdir -p "$out"
 
 show() {
-    printf '\n$ %s\n' "$(echo "$*" | sed "s#$build#build#g")"
+    local words="$*"
+    printf '\n$ %s\n' "${words//$build/build}"
     "$@"
 }
 
