@@ -32,7 +32,8 @@ typedef struct Backend {
     bool (*probe)(const BackendOptions *o, StrBuf *why);
     /* The text it compiles: pure, runs anywhere. Everything of the plan and the variant in one translation unit. */
     bool (*emit)(const Plan *p, const Variant *v, const BackendOptions *o, StrBuf *out);
-    /* Builds kernels of a variant, and scalar programs, in memory. False: text in why. NULL for backends that only emit here. */
+    /* Builds kernels of a variant, and scalar programs, in memory. False: text in why, none if memory ran out. NULL for backends that
+     * only emit here. */
     bool (*build_variant)(const Plan *p, const Variant *v, const BackendOptions *o, BuiltVariant *out, StrBuf *why);
     bool (*build_scalars)(const Plan *p, const BackendOptions *o, BuiltScalars *out, StrBuf *why);
     void (*free_image)(void *image);

@@ -13,7 +13,6 @@
 #include "fn.h"
 #include "tcc/tcc.h"
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* ---- functions of scalar code ---------------------------------------------------------------- */
@@ -114,7 +113,7 @@ static bool emit(const Plan *p, const Variant *v, const BackendOptions *o, StrBu
     return emit_tile_c(p, v, out);
 }
 
-/* What is built: code, and the table of its functions. */
+/* What is built: code, and the table of its functions; lives in the plan's arena. */
 typedef struct Image {
     TccImage code;
     void *functions[];
@@ -125,14 +124,10 @@ static Image *compile(const Plan *p, const char *text, const TileUses *uses, Til
                       size_t functions, StrBuf *why)
 {
     TccSymbol *symbols = ARENA_ARRAY(why->arena, TccSymbol, TILE_OP_COUNT + math_function_count);
-    Image *image = calloc(1, sizeof *image + (functions + 1) * sizeof(void *));
+    Image *image = arena_alloc(p->arena, sizeof *image + (functions + 1) * sizeof(void *));
     size_t n = 0;
     char err[1024];
-    if (!symbols || !image) {
-        free(image);
-        sb_puts(why, "out of memory");
-        return NULL;
-    }
+    if (!symbols || !image) return NULL;
     for (int op = 0; uses && op < TILE_OP_COUNT; op++) {
         StrBuf name = {.arena = why->arena};
         if (!uses->op[op]) continue;
@@ -146,15 +141,13 @@ static Image *compile(const Plan *p, const char *text, const TileUses *uses, Til
     }
     if (tcc_build_with(p->arena->alloc, text, symbols, n, &image->code, err, sizeof err))
         return image;
-    free(image);
-    sb_puts(why, err);
+    if (!image->code.out_of_memory) sb_puts(why, err);
     return NULL;
 }
 
 static void free_image(void *image)
 {
     if (image) tcc_image_free(&((Image *)image)->code);
-    free(image);
 }
 
 static bool refuse_f64(const Plan *p, StrBuf *why)

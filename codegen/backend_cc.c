@@ -204,8 +204,6 @@ static CcImage *load(Arena *a, const char *c_text, const char *const *names, siz
     const char *path = arena_printf(a, "%s/rule.so", w.dir);
     CcImage *image = calloc(1, sizeof *image + n * sizeof(void *));
     bool ok = image && compile(&w, c_text, path, true, o ? o->cc : NULL, why);
-    if (!image)
-        sb_puts(why, "out of memory");
     if (ok) {
         image->library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
         if (!image->library)

@@ -1,10 +1,12 @@
-/* digits.c - a multilayer perceptron in plain C learns handwritten digits; the optimizer is a name or a file of yours.
+/* digits.c - a multilayer perceptron in plain C learns handwritten digits; the optimizer is a name
+ * or a file of yours.
  *
- * 1,437 of the 1,797 images (8 x 8) train a 64-64-10 network (ReLU, cross entropy, batches of 32), 360 test it. The split, the
- * weights and the order of the images depend on the seed alone, so every optimizer starts from the same point. Links libdsopt only.
+ * 1,437 of the 1,797 images (8 x 8) train a 64-64-10 network (ReLU, cross entropy, batches of 32),
+ * 360 test it. The split, the weights and the order of the images depend on the seed alone, so
+ * every optimizer starts from the same point. Links libdsopt only.
  *
  *   in:  digits adamw my.opt --set lr=0.01 --svg curves.svg
- *   out: a line per epoch, test accuracies, the loss curves; exit status 1 if an optimizer cannot run
+ *   out: a line per epoch, test accuracies, the loss curves; status 1 if an optimizer cannot run
  */
 #include "dsopt.h"
 #include <getopt.h>
@@ -15,10 +17,18 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { PIXELS = 64, HIDDEN = 64, CLASSES = 10, IMAGES = 1797, TEST = 360, TRAIN = IMAGES - TEST, BATCH = 32 };
+enum {
+    PIXELS = 64,
+    HIDDEN = 64,
+    CLASSES = 10,
+    IMAGES = 1797,
+    TEST = 360,
+    TRAIN = IMAGES - TEST,
+    BATCH = 32
+};
 enum { MAX_RUNS = 8, MAX_SETS = 16, MAX_EPOCHS = 1000 };
 
-/* ---- data -------------------------------------------------------------------------------------------------------------------------- */
+/* ---- data ------------------------------------------------------------------------------------ */
 
 typedef struct Data {
     float x[IMAGES][PIXELS]; /* 0 … 1 */
@@ -89,11 +99,12 @@ static void find_data(const char *given, Data *d)
         strcpy(path + n, "examples/data/digits.csv");
         if (read_data(path, d)) return;
     }
-    fprintf(stderr, "digits.csv was not found beside the program or in examples/data above it: give it with -d or DSOPT_DIGITS\n");
+    fprintf(stderr, "digits.csv was not found beside the program or in examples/data above it: "
+                    "give it with -d or DSOPT_DIGITS\n");
     exit(1);
 }
 
-/* ---- the network --------------------------------------------------------------------------------------------------------------------- */
+/* ---- the network ----------------------------------------------------------------------------- */
 
 typedef struct Net {
     float w1[HIDDEN][PIXELS], b1[HIDDEN], w2[CLASSES][HIDDEN], b2[CLASSES];
@@ -163,7 +174,7 @@ static double accuracy(const Net *net, const Data *d, const int *order, int n)
     return 100.0 * right / n;
 }
 
-/* ---- training -------------------------------------------------------------------------------------------------------------------------- */
+/* ---- training -------------------------------------------------------------------------------- */
 
 typedef struct Options {
     const char *rules[MAX_RUNS], *set[MAX_SETS];
@@ -184,8 +195,9 @@ static double usual_lr(const char *rule)
     static const struct {
         const char *rule;
         double lr;
-    } table[] = {{"sgd", 0.2},     {"adam", 3e-3},    {"adamw", 3e-3}, {"amsgrad", 3e-3}, {"nadam", 3e-3}, {"radam", 5e-3},
-                 {"rmsprop", 2e-3}, {"adagrad", 0.03}, {"lion", 1e-3},  {"adan", 5e-3},    {"adopt", 3e-3}, {"lamb", 0.02}};
+    } table[] = {{"sgd", 0.2},    {"adam", 3e-3},  {"adamw", 3e-3},   {"amsgrad", 3e-3},
+                 {"nadam", 3e-3}, {"radam", 5e-3}, {"rmsprop", 2e-3}, {"adagrad", 0.03},
+                 {"lion", 1e-3},  {"adan", 5e-3},  {"adopt", 3e-3},   {"lamb", 4e-3}};
     for (size_t i = 0; i < sizeof table / sizeof *table; i++)
         if (strcmp(table[i].rule, rule) == 0) return table[i].lr;
     return 0;
@@ -204,7 +216,8 @@ static void apply_sets(dsopt_context *ctx, dsopt_optimizer *opt, const char *rul
         char name[128], *end;
         const char *eq = strchr(o->set[i], '=');
         double v = eq ? strtod(eq + 1, &end) : 0;
-        if (!eq || end == eq + 1 || *end || eq - o->set[i] >= (long)sizeof name) fail(o->set[i], "--set takes NAME=NUMBER");
+        if (!eq || end == eq + 1 || *end || eq - o->set[i] >= (long)sizeof name)
+            fail(o->set[i], "--set takes NAME=NUMBER");
         snprintf(name, sizeof name, "%.*s", (int)(eq - o->set[i]), o->set[i]);
         if (dsopt_set(opt, NULL, name, v)) fail(rule, dsopt_error_message(ctx));
     }
@@ -216,30 +229,55 @@ static dsopt_optimizer *make_optimizer(dsopt_context *ctx, const char *rule, Net
     dsopt_optimizer *opt;
     const size_t size = sizeof(dsopt_tensor);
     const dsopt_tensor tensors[] = {
-        {.size = size, .name = "fc1.weight", .ndim = 2, .shape = (int64_t[]){HIDDEN, PIXELS}, .param = net->w1, .grad = grad->w1},
-        {.size = size, .name = "fc1.bias", .ndim = 1, .shape = (int64_t[]){HIDDEN}, .param = net->b1, .grad = grad->b1},
-        {.size = size, .name = "fc2.weight", .ndim = 2, .shape = (int64_t[]){CLASSES, HIDDEN}, .param = net->w2, .grad = grad->w2},
-        {.size = size, .name = "fc2.bias", .ndim = 1, .shape = (int64_t[]){CLASSES}, .param = net->b2, .grad = grad->b2},
+        {.size = size,
+         .name = "fc1.weight",
+         .ndim = 2,
+         .shape = (int64_t[]){HIDDEN, PIXELS},
+         .param = net->w1,
+         .grad = grad->w1},
+        {.size = size,
+         .name = "fc1.bias",
+         .ndim = 1,
+         .shape = (int64_t[]){HIDDEN},
+         .param = net->b1,
+         .grad = grad->b1},
+        {.size = size,
+         .name = "fc2.weight",
+         .ndim = 2,
+         .shape = (int64_t[]){CLASSES, HIDDEN},
+         .param = net->w2,
+         .grad = grad->w2},
+        {.size = size,
+         .name = "fc2.bias",
+         .ndim = 1,
+         .shape = (int64_t[]){CLASSES},
+         .param = net->b2,
+         .grad = grad->b2},
     };
     if (dsopt_program_load(ctx, rule, NULL, &prog)) fail(rule, dsopt_error_message(ctx));
-    if (dsopt_optimizer_create(ctx, prog, tensors, sizeof tensors / size, &opt)) fail(rule, dsopt_error_message(ctx));
+    if (dsopt_optimizer_create(ctx, prog, tensors, sizeof tensors / size, &opt))
+        fail(rule, dsopt_error_message(ctx));
     dsopt_program_release(prog);
     return opt;
 }
 
-static float epoch(dsopt_context *ctx, dsopt_optimizer *opt, const char *rule, const Data *d, const int *order, Net *net, Net *grad)
+static float epoch(dsopt_context *ctx, dsopt_optimizer *opt, const char *rule, const Data *d,
+                   const int *order, Net *net, Net *grad)
 {
     float loss = 0;
     for (int at = 0; at < TRAIN; at += BATCH) {
         int n = TRAIN - at < BATCH ? TRAIN - at : BATCH;
         memset(grad, 0, sizeof *grad);
-        for (int i = 0; i < n; i++) loss += backward(net, d->x[order[at + i]], d->label[order[at + i]], 1.0f / (float)n, grad);
+        for (int i = 0; i < n; i++)
+            loss +=
+                backward(net, d->x[order[at + i]], d->label[order[at + i]], 1.0f / (float)n, grad);
         if (dsopt_accumulate(opt, 1) || dsopt_step(opt)) fail(rule, dsopt_error_message(ctx));
     }
     return loss / TRAIN;
 }
 
-static void train(dsopt_context *ctx, const char *rule, const Options *o, const Data *d, const int *split, Run *run)
+static void train(dsopt_context *ctx, const char *rule, const Options *o, const Data *d,
+                  const int *split, Run *run)
 {
     static Net net, grad;
     int order[TRAIN];
@@ -256,7 +294,8 @@ static void train(dsopt_context *ctx, const char *rule, const Options *o, const 
         run->loss[e] = epoch(ctx, opt, rule, d, order, &net, &grad);
         run->test = accuracy(&net, d, split + TRAIN, TEST);
         if (e < 3 || (e + 1) % 5 == 0 || e + 1 == o->epochs)
-            printf("%-12s epoch %3d  loss %.4f  test %6.2f %%\n", rule, e + 1, (double)run->loss[e], run->test);
+            printf("%-12s epoch %3d  loss %.4f  test %6.2f %%\n", rule, e + 1, (double)run->loss[e],
+                   run->test);
         fflush(stdout);
     }
     clock_gettime(CLOCK_MONOTONIC, &t1);
@@ -264,7 +303,7 @@ static void train(dsopt_context *ctx, const char *rule, const Options *o, const 
     dsopt_optimizer_destroy(opt);
 }
 
-/* ---- curves ----------------------------------------------------------------------------------------------------------------------------- */
+/* ---- curves ---------------------------------------------------------------------------------- */
 
 enum { WIDTH = 72, HEIGHT = 18 };
 static const char marks[MAX_RUNS + 1] = "ox+*#%@&";
@@ -294,7 +333,8 @@ static void draw(const Run *runs, int n, int epochs)
         for (int x = 0; x < WIDTH; x++) {
             double at = (double)x * (epochs - 1) / (WIDTH - 1);
             int e = (int)at, next = e + 1 < epochs ? e + 1 : e;
-            double v = log_loss(runs[r].loss[e]) + (at - e) * (log_loss(runs[r].loss[next]) - log_loss(runs[r].loss[e]));
+            double v = log_loss(runs[r].loss[e]) +
+                       (at - e) * (log_loss(runs[r].loss[next]) - log_loss(runs[r].loss[e]));
             if (isfinite(v)) grid[(int)((hi - v) / (hi - lo) * (HEIGHT - 1) + 0.5)][x] = marks[r];
         }
     }
@@ -307,8 +347,8 @@ static void draw(const Run *runs, int n, int epochs)
     for (int x = 0; x < WIDTH; x++) putchar('-');
     putchar('\n');
     for (int r = 0; r < n; r++)
-        printf("   %c %-12s test %6.2f %%  loss %.4f  %.2f s\n", marks[r], runs[r].rule, runs[r].test,
-               (double)runs[r].loss[epochs - 1], runs[r].seconds);
+        printf("   %c %-12s test %6.2f %%  loss %.4f  %.2f s\n", marks[r], runs[r].rule,
+               runs[r].test, (double)runs[r].loss[epochs - 1], runs[r].seconds);
 }
 
 /* Feeds gnuplot; the picture's kind follows from the file's name. */
@@ -321,10 +361,13 @@ static void plot(const Run *runs, int n, int epochs, const char *path)
         perror("gnuplot");
         exit(1);
     }
-    fprintf(f, "set terminal %s size 800,500\nset output '%s'\nset logscale y\nset xlabel 'epoch'\nset ylabel 'training loss'\nset grid\nplot",
+    fprintf(f,
+            "set terminal %s size 800,500\nset output '%s'\nset logscale y\nset xlabel "
+            "'epoch'\nset ylabel 'training loss'\nset grid\nplot",
             png ? "pngcairo" : "svg", path);
     for (int r = 0; r < n; r++)
-        fprintf(f, "%s '-' with lines lw 2 title '%s (test %.2f %%)' noenhanced", r ? "," : "", runs[r].rule, runs[r].test);
+        fprintf(f, "%s '-' with lines lw 2 title '%s (test %.2f %%)' noenhanced", r ? "," : "",
+                runs[r].rule, runs[r].test);
     fputc('\n', f);
     for (int r = 0; r < n; r++) {
         for (int e = 0; e < epochs; e++) fprintf(f, "%d %g\n", e + 1, (double)runs[r].loss[e]);
@@ -337,21 +380,24 @@ static void plot(const Run *runs, int n, int epochs, const char *path)
     printf("curves: %s\n", path);
 }
 
-/* ---- the command line --------------------------------------------------------------------------------------------------------------------- */
+/* ---- the command line ------------------------------------------------------------------------ */
 
 static void usage(FILE *to)
 {
-    fputs("usage: digits [options] [OPTIMIZER …]\n"
-          "Trains a small network on handwritten digits with each optimizer: a name of the standard library or a .opt file\n"
-          "(default: adamw).\n"
-          "  --set NAME=VALUE   sets a hyperparameter of all of them, e.g. lr=0.01\n"
-          "  --epochs N         passes over the training images (20)\n"
-          "  --threads N        threads of a step (0: all processors)\n"
-          "  --backend NAME     c, interp or cc\n"
-          "  --seed N           of weights, split and order (1)\n"
-          "  --svg FILE         draws the curves with gnuplot, as SVG, or PNG if FILE ends in .png\n"
-          "  -d FILE            the images (default: $DSOPT_DIGITS, or digits.csv near the program)\n",
-          to);
+    fputs(
+        "usage: digits [options] [OPTIMIZER …]\n"
+        "Trains a small network on handwritten digits with each optimizer: a name of the standard "
+        "library or a .opt file\n"
+        "(default: adamw).\n"
+        "  --set NAME=VALUE   sets a hyperparameter of all of them, e.g. lr=0.01\n"
+        "  --epochs N         passes over the training images (20)\n"
+        "  --threads N        threads of a step (0: all processors)\n"
+        "  --backend NAME     c, interp or cc\n"
+        "  --seed N           of weights, split and order (1)\n"
+        "  --svg FILE         draws the curves with gnuplot, as SVG, or PNG if FILE ends in .png\n"
+        "  -d FILE            the images (default: $DSOPT_DIGITS, or digits.csv near the "
+        "program)\n",
+        to);
 }
 
 static int number(const char *text, const char *name, long lo, long hi)
@@ -365,9 +411,10 @@ static int number(const char *text, const char *name, long lo, long hi)
 
 static void parse(int argc, char **argv, Options *o)
 {
-    static const struct option table[] = {{"set", 1, 0, 's'},     {"epochs", 1, 0, 'e'}, {"threads", 1, 0, 't'},
-                                          {"backend", 1, 0, 'b'}, {"seed", 1, 0, 'r'},   {"svg", 1, 0, 'p'},
-                                          {"data", 1, 0, 'd'},    {"help", 0, 0, 'h'},   {0, 0, 0, 0}};
+    static const struct option table[] = {
+        {"set", 1, 0, 's'},     {"epochs", 1, 0, 'e'}, {"threads", 1, 0, 't'},
+        {"backend", 1, 0, 'b'}, {"seed", 1, 0, 'r'},   {"svg", 1, 0, 'p'},
+        {"data", 1, 0, 'd'},    {"help", 0, 0, 'h'},   {0, 0, 0, 0}};
     for (int c; (c = getopt_long(argc, argv, "d:h", table, NULL)) != -1;) {
         switch (c) {
         case 's':
@@ -411,7 +458,8 @@ int main(int argc, char **argv)
     shuffle(split, IMAGES);
 
     dsopt_context *ctx;
-    dsopt_config config = {.size = sizeof config, .threads = o.threads, .backend = o.backend, .log = print_line};
+    dsopt_config config = {
+        .size = sizeof config, .threads = o.threads, .backend = o.backend, .log = print_line};
     if (dsopt_context_create(&config, &ctx)) fail("digits", dsopt_error_message(NULL));
     for (int r = 0; r < o.nrules; r++) train(ctx, o.rules[r], &o, &data, split, &runs[r]);
     dsopt_context_destroy(ctx);

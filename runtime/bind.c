@@ -1,22 +1,27 @@
-/* bind.c - the tables that a step walks: which tensors take part, their rows, classes of equal t, shares of the threads.
+/* bind.c - the tables that a step walks: which tensors take part, their rows, classes of equal t,
+ * shares of the threads.
  *
- * Requires tensors, groups, variants and blocks to be in place (optimizer.c). tables_alloc makes room for the case that every tensor
- * takes part; tables_update then only fills in, and does nothing as long as neither the set of gradients nor a t was changed from
- * outside. Rows are sorted by variant, then in the order in which tensors were given.
+ * Requires tensors, groups, variants and blocks to be in place (optimizer.c). tables_alloc makes
+ * room for the case that every tensor takes part; tables_update then only fills in, and does
+ * nothing as long as neither the set of gradients nor a t was changed from outside. Rows are sorted
+ * by variant, then in the order in which tensors were given.
  *
- *     w [5000], b [3], both f32, 2 threads  ->  rows {0, 0, 4096} {0, 4096, 904} {1, 0, 3}; split 0 1 3
+ *     w [5000], b [3], both f32  ->  rows {0, 0, 4096} {0, 4096, 904} {1, 0, 3}
  */
 #include "internal.h"
 #include <string.h>
 
-enum { ROW_COST = 64, SMALL_WORK = 12000 }; /* in elements: what a row costs before its first one; what is left to one thread */
+enum {
+    ROW_COST = 64,
+    SMALL_WORK = 12000
+}; /* in elements: what a row costs before its first one; what is left to one thread */
 
 static size_t rows_of(int64_t numel)
 {
     return (size_t)((numel + DS_CHUNK - 1) / DS_CHUNK);
 }
 
-/* ---- allocation ------------------------------------------------------------------------------------------------------------------ */
+/* ---- allocation ------------------------------------------------------------------------------ */
 
 typedef struct Carver { /* first pass: base NULL, counts; second pass: hands out */
     char *base;
@@ -65,7 +70,8 @@ dsopt_status tables_alloc(dsopt_optimizer *opt)
     for (size_t i = 0; i < opt->x.ntensors; i++) nrows += rows_of(opt->x.tensors[i].numel);
     int most = 0;
     if (opt->plan) {
-        for (opt->class_mask = 7; opt->class_mask + 1 < opt->x.ntensors * 2;) opt->class_mask = opt->class_mask * 2 + 1;
+        for (opt->class_mask = 7; opt->class_mask + 1 < opt->x.ntensors * 2;)
+            opt->class_mask = opt->class_mask * 2 + 1;
         opt->npartial = ARENA_ARRAY(&opt->arena, int, opt->plan->nphases + 1);
         for (int k = 0; k <= opt->plan->nphases; k++) {
             opt->npartial[k] = partials_of_phase(opt->plan, k);
@@ -81,7 +87,7 @@ dsopt_status tables_alloc(dsopt_optimizer *opt)
     return DSOPT_OK;
 }
 
-/* ---- filling in ------------------------------------------------------------------------------------------------------------------ */
+/* ---- filling in ------------------------------------------------------------------------------ */
 
 static double tensor_t(const dsopt_optimizer *opt, uint32_t live)
 {
@@ -104,7 +110,8 @@ static void fill_active(dsopt_optimizer *opt)
             numel += t->numel;
         }
     }
-    if (opt->numel_all_slot >= 0) opt->x.global[opt->m->slots[opt->numel_all_slot].index] = (double)numel;
+    if (opt->numel_all_slot >= 0)
+        opt->x.global[opt->m->slots[opt->numel_all_slot].index] = (double)numel;
 }
 
 static void fill_rows(dsopt_optimizer *opt)
@@ -117,9 +124,10 @@ static void fill_rows(dsopt_optimizer *opt)
             const ExecTensor *t = &opt->x.tensors[opt->active[a]];
             l->row = r;
             for (int64_t first = 0; first < t->numel; first += DS_CHUNK)
-                opt->rows[r++] = (DsRow){.tensor = opt->active[a],
-                                         .first = first,
-                                         .count = t->numel - first < DS_CHUNK ? t->numel - first : DS_CHUNK};
+                opt->rows[r++] =
+                    (DsRow){.tensor = opt->active[a],
+                            .first = first,
+                            .count = t->numel - first < DS_CHUNK ? t->numel - first : DS_CHUNK};
             l->nrows = r - l->row;
         }
         opt->variants[v].row_end = r;
@@ -140,7 +148,8 @@ static void fill_classes(dsopt_optimizer *opt)
         uint32_t c;
         for (; (c = opt->class_table[at]) != UINT32_MAX; at = (at + 1) & opt->class_mask) {
             uint32_t rep = opt->class_rep[c];
-            if (opt->x.tensors[rep].group == group && (opt->t_slot < 0 || tensor_t(opt, rep) == t)) break;
+            if (opt->x.tensors[rep].group == group && (opt->t_slot < 0 || tensor_t(opt, rep) == t))
+                break;
         }
         if (c == UINT32_MAX) {
             c = opt->class_table[at] = (uint32_t)opt->nclasses++;
@@ -151,7 +160,8 @@ static void fill_classes(dsopt_optimizer *opt)
     }
 }
 
-/* Where each worker's rows begin: shares of equal cost. One share for all where work is too small to be worth waking anyone. */
+/* Where each worker's rows begin: shares of equal cost. One share for all where work is too small
+ * to be worth waking anyone. */
 static void fill_split(dsopt_optimizer *opt)
 {
     int threads = pool_threads(opt->ctx->pool);
@@ -164,18 +174,21 @@ static void fill_split(dsopt_optimizer *opt)
     opt->split[0] = 0;
     for (size_t r = 0; r < opt->nrows; r++) {
         /* Worker w + 1 begins at the row whose middle lies behind w + 1 shares. */
-        while (w + 1 < threads && so_far + opt->rows[r].count / 2 >= cost / threads * (w + 1)) opt->split[++w] = r;
+        while (w + 1 < threads && so_far + opt->rows[r].count / 2 >= cost / threads * (w + 1))
+            opt->split[++w] = r;
         so_far += opt->rows[r].count + ROW_COST;
     }
     while (w < threads) opt->split[++w] = opt->nrows;
 }
 
-/* Gradients are rebound one by one, so that overlaps among them are looked for when all are in place. */
+/* Gradients are rebound one by one, so that overlaps among them are looked for when all are in
+ * place. */
 static dsopt_status check_overlaps(dsopt_optimizer *opt)
 {
     const Interval *a, *b;
     size_t n = spans_collect(opt->tensors, opt->ntensors, opt->spans);
-    if (spans_overlap(opt->spans, opt->spans_tmp, n, &a, &b)) return spans_report(opt->ctx, opt->tensors, a, b);
+    if (spans_overlap(opt->spans, opt->spans_tmp, n, &a, &b))
+        return spans_report(opt->ctx, opt->tensors, a, b);
     return DSOPT_OK;
 }
 

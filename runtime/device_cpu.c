@@ -1,11 +1,13 @@
-/* device_cpu.c - the CPU as a device: a pool of threads for short parallel jobs, and the floating-point environment of a step.
+/* device_cpu.c - the CPU as a device: a pool of threads for short parallel jobs, and the
+ * floating-point environment of a step.
  *
- * Requires: one caller at a time (the context's thread). Ensures: pool_run returns after every worker is done with the job, with all
- * its writes visible. A worker that has nothing to do spins for some microseconds, since a step is several jobs in a row, and then
- * sleeps on a futex; so does the caller while it waits for the others.
+ * Requires: one caller at a time (the context's thread). Ensures: pool_run returns after every
+ * worker is done with the job, with all its writes visible. A worker that has nothing to do spins
+ * for some microseconds, since a step is several jobs in a row, and then sleeps on a futex; so does
+ * the caller while it waits for the others.
  *
  *     Pool *p = pool_new(alloc, 4);
- *     pool_run(p, 3, job, arg);      // job(arg, 0, …) here, job(arg, 1, …) and job(arg, 2, …) on two workers; the third sleeps on
+ *     pool_run(p, 3, job, arg);  // job(arg, 0, …) here, 1 and 2 on two workers; the third sleeps on
  *     pool_free(p);
  */
 #define _GNU_SOURCE
@@ -71,8 +73,8 @@ static void await_job(Worker *w, unsigned seen)
         if (atomic_load_explicit(&w->go, memory_order_acquire) != seen) return;
         _mm_pause();
     }
-    /* The flag goes up before the last look at `go`, and the caller looks at the flag after it has changed `go`: one of us sees
-     * the other. */
+    /* The flag goes up before the last look at `go`, and the caller looks at the flag after it has
+     * changed `go`: one of us sees the other. */
     atomic_store(&w->asleep, true);
     while (atomic_load(&w->go) == seen) futex_wait(&w->go, seen);
     atomic_store(&w->asleep, false);
@@ -87,7 +89,8 @@ static void *worker_main(void *arg)
         await_job(w, seen);
         if (!w->job) return NULL;
         w->job(w->arg, w->index, w->scratch.base);
-        if (atomic_fetch_sub(&p->busy, 1) == 1 && atomic_load(&p->caller_asleep)) futex_wake((atomic_uint *)&p->busy);
+        if (atomic_fetch_sub(&p->busy, 1) == 1 && atomic_load(&p->caller_asleep))
+            futex_wake((atomic_uint *)&p->busy);
     }
 }
 
@@ -106,7 +109,8 @@ static void await_workers(Pool *p)
         _mm_pause();
     }
     atomic_store(&p->caller_asleep, true);
-    for (int left; (left = atomic_load(&p->busy)) != 0;) futex_wait((atomic_uint *)&p->busy, (unsigned)left);
+    for (int left; (left = atomic_load(&p->busy)) != 0;)
+        futex_wait((atomic_uint *)&p->busy, (unsigned)left);
     atomic_store(&p->caller_asleep, false);
 }
 

@@ -1,10 +1,10 @@
 /* error.c - messages, memory, versioned structs, and sets of names.
  *
- * Requires nothing of a context but that it exists. A message always finds room: one line in the context itself; longer texts where
- * there is memory, else their first line.
+ * Requires nothing of a context but that it exists. A message always finds room: one line in the
+ * context itself; longer texts where there is memory, else their first line.
  *
- *     error_set(ctx, DSOPT_OUT_OF_RANGE, "lr = %g is outside of [0, inf)", v)  ->  DSOPT_OUT_OF_RANGE
- *     dsopt_error_message(ctx)                                                 ->  "lr = -1 is outside of [0, inf)"
+ *     error_set(ctx, DSOPT_OUT_OF_RANGE, "lr = %g is outside of [0, 1)", v)  ->  its second
+ * argument dsopt_error_message(ctx)  ->  "lr = -1 is outside of [0, 1)"
  */
 #define _GNU_SOURCE
 #include "internal.h"
@@ -13,7 +13,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-static _Thread_local char thread_line[sizeof ((dsopt_context *)0)->line];
+static _Thread_local char thread_line[sizeof((dsopt_context *)0)->line];
 
 static char *message_line(dsopt_context *ctx)
 {
@@ -39,7 +39,8 @@ dsopt_status error_set_text(dsopt_context *ctx, dsopt_status status, const char 
     size_t n = strlen(text);
     while (n && text[n - 1] == '\n') n--;
     char *line = message_line(ctx);
-    snprintf(line, sizeof thread_line, "%.*s", (int)(n < sizeof thread_line ? n : sizeof thread_line - 1), text);
+    snprintf(line, sizeof thread_line, "%.*s",
+             (int)(n < sizeof thread_line ? n : sizeof thread_line - 1), text);
     if (ctx && n >= sizeof thread_line && (ctx->text = mem_realloc(&ctx->alloc, NULL, n + 1))) {
         memcpy(ctx->text, text, n);
         ctx->text[n] = 0;
@@ -69,28 +70,27 @@ void log_line(dsopt_context *ctx, dsopt_log_level level, const char *fmt, ...)
     ctx->log(ctx->log_user, level, line);
 }
 
-#define CASE_NAME(name, number, text)                                                                                              \
-    case DSOPT_##name: return "DSOPT_" #name;
-#define CASE_TEXT(name, number, text)                                                                                              \
-    case DSOPT_##name: return text;
+#define ROW(name, number, text) {DSOPT_##name, "DSOPT_" #name, text},
+static const struct {
+    dsopt_status status;
+    const char *name, *text;
+} statuses[] = {DSOPT_STATUS_LIST(ROW)};
 
 const char *dsopt_status_name(dsopt_status status)
 {
-    switch (status) {
-        DSOPT_STATUS_LIST(CASE_NAME)
-    default: return "DSOPT_?";
-    }
+    for (size_t i = 0; i < COUNT_OF(statuses); i++)
+        if (statuses[i].status == status) return statuses[i].name;
+    return "DSOPT_?";
 }
 
 const char *dsopt_status_text(dsopt_status status)
 {
-    switch (status) {
-        DSOPT_STATUS_LIST(CASE_TEXT)
-    default: return "a status that this version does not know";
-    }
+    for (size_t i = 0; i < COUNT_OF(statuses); i++)
+        if (statuses[i].status == status) return statuses[i].text;
+    return "a status that this version does not know";
 }
 
-/* ---- memory -------------------------------------------------------------------------------------------------------------------- */
+/* ---- memory ---------------------------------------------------------------------------------- */
 
 void *mem_realloc(const Allocator *a, void *p, size_t bytes)
 {
@@ -115,7 +115,8 @@ bool region_alloc(const Allocator *a, size_t bytes, Region *out)
     if (bytes == 0) return true;
     if (bytes > SIZE_MAX / 2) return false;
     if (!a->realloc && bytes >= REGION_OWN_MAPPING) {
-        /* Fresh pages are zero already, and huge ones save most of the page faults of the first step. */
+        /* Fresh pages are zero already, and huge ones save most of the page faults of the first
+         * step. */
         size_t whole = (bytes + REGION_OWN_MAPPING - 1) & ~(size_t)(REGION_OWN_MAPPING - 1);
         void *p = mmap(NULL, whole, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         if (p == MAP_FAILED) return false;
@@ -153,29 +154,36 @@ dsopt_status arena_try(dsopt_context *ctx, Arena *a, dsopt_status (*body)(void *
     return st;
 }
 
-/* ---- structs of other versions -------------------------------------------------------------------------------------------------- */
+/* ---- structs of other versions --------------------------------------------------------------- */
 
 /* Every public struct of this version is its first version: nothing smaller exists. */
-static bool struct_size(dsopt_context *ctx, const char *name, size_t size, size_t known, dsopt_status *status)
+static bool struct_size(dsopt_context *ctx, const char *name, size_t size, size_t known,
+                        dsopt_status *status)
 {
     if (size >= known) return true;
-    *status = size == 0 ? error_set(ctx, DSOPT_INVALID_ARGUMENT, "%s.size is 0: set it to sizeof(%s)", name, name)
-                        : error_set(ctx, DSOPT_VERSION_MISMATCH, "%s.size is %zu, version %s needs at least %zu", name, size,
+    *status = size == 0 ? error_set(ctx, DSOPT_INVALID_ARGUMENT,
+                                    "%s.size is 0: set it to sizeof(%s)", name, name)
+                        : error_set(ctx, DSOPT_VERSION_MISMATCH,
+                                    "%s.size is %zu, version %s needs at least %zu", name, size,
                                     dsopt_version_string(), known);
     return false;
 }
 
-bool struct_in(dsopt_context *ctx, const char *name, void *to, size_t known, const void *from, dsopt_status *status)
+bool struct_in(dsopt_context *ctx, const char *name, void *to, size_t known, const void *from,
+               dsopt_status *status)
 {
     size_t size = *(const size_t *)from;
     if (!struct_size(ctx, name, size, known, status)) return false;
     if (size > known + 4096) {
-        *status = error_set(ctx, DSOPT_VERSION_MISMATCH, "%s.size is %zu, which no version has (this one: %zu)", name, size, known);
+        *status =
+            error_set(ctx, DSOPT_VERSION_MISMATCH,
+                      "%s.size is %zu, which no version has (this one: %zu)", name, size, known);
         return false;
     }
     for (size_t i = known; i < size; i++) {
         if (((const char *)from)[i]) {
-            *status = error_set(ctx, DSOPT_VERSION_MISMATCH, "%s has members set that version %s does not know", name,
+            *status = error_set(ctx, DSOPT_VERSION_MISMATCH,
+                                "%s has members set that version %s does not know", name,
                                 dsopt_version_string());
             return false;
         }
@@ -184,7 +192,8 @@ bool struct_in(dsopt_context *ctx, const char *name, void *to, size_t known, con
     return true;
 }
 
-bool struct_out(dsopt_context *ctx, const char *name, void *to, const void *from, size_t known, dsopt_status *status)
+bool struct_out(dsopt_context *ctx, const char *name, void *to, const void *from, size_t known,
+                dsopt_status *status)
 {
     size_t size = *(const size_t *)to;
     if (!struct_size(ctx, name, size, known, status)) return false;
@@ -193,7 +202,7 @@ bool struct_out(dsopt_context *ctx, const char *name, void *to, const void *from
     return true;
 }
 
-/* ---- names --------------------------------------------------------------------------------------------------------------------- */
+/* ---- names ----------------------------------------------------------------------------------- */
 
 static size_t name_hash(const char *s)
 {

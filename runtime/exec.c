@@ -1,14 +1,16 @@
 /* exec.c - what happens inside a step: the plan executor, and the interpreter behind the same door.
  *
- * Requires up-to-date tables (tables_update) and at least one tensor that takes part. The plan executor runs, phase by phase, scalar
- * programs on the calling thread, kernels over rows on the pool, and joins partial results in the fixed tree; then the commit
- * programs. It allocates nothing and cannot fail. Guards decide every store, so that a skipped step runs through and moves nothing.
+ * Requires up-to-date tables (tables_update) and at least one tensor that takes part. The plan
+ * executor runs, phase by phase, scalar programs on the calling thread, kernels over rows on the
+ * pool, and joins partial results in the fixed tree; then the commit programs. It allocates nothing
+ * and cannot fail. Guards decide every store, so that a skipped step runs through and moves
+ * nothing.
  *
- *     LAMB, 2 threads: phase 0 rows 0 … 99 | 100 … 199 -> partial[200] -> norm; phase 1 …; commit t, s, grad_norm
+ *     LAMB: phase 0: rows 0 … 99 | 100 … 199 -> partial -> norm; phases 1, 2; commit t, s, grad_norm
  */
 #include "internal.h"
 
-/* ---- scalar programs --------------------------------------------------------------------------------------------------------------- */
+/* ---- scalar programs ------------------------------------------------------------------------- */
 
 static void run_program(dsopt_optimizer *opt, DsScalarFn fn, Level level)
 {
@@ -34,7 +36,7 @@ static void run_program(dsopt_optimizer *opt, DsScalarFn fn, Level level)
     }
 }
 
-/* ---- kernels ----------------------------------------------------------------------------------------------------------------------- */
+/* ---- kernels --------------------------------------------------------------------------------- */
 
 typedef struct Sweep {
     dsopt_optimizer *opt;
@@ -47,7 +49,8 @@ static void run_rows(const Sweep *s, size_t begin, size_t end, void *scratch)
     const dsopt_optimizer *opt = s->opt;
     for (size_t v = 0; v < opt->nvariants; v++) {
         const OptVariant *ov = &opt->variants[v];
-        size_t b = begin > ov->row_begin ? begin : ov->row_begin, e = end < ov->row_end ? end : ov->row_end;
+        size_t b = begin > ov->row_begin ? begin : ov->row_begin,
+               e = end < ov->row_end ? end : ov->row_end;
         int k = ov->kernel_of_phase[s->phase];
         if (b < e && k >= 0) ov->built->code.kernels[k](&s->args, (int64_t)b, (int64_t)e, scratch);
     }
@@ -61,7 +64,8 @@ static void sweep_job(void *arg, int worker, void *scratch)
     int nshares = s->opt->nshares;
     for (int i = 0; i < nshares; i++) {
         Share *share = &s->opt->shares[(worker + i) % nshares];
-        for (size_t r; (r = atomic_fetch_add_explicit(&share->next, share->batch, memory_order_relaxed)) < share->end;) {
+        for (size_t r; (r = atomic_fetch_add_explicit(&share->next, share->batch,
+                                                      memory_order_relaxed)) < share->end;) {
             size_t end = r + share->batch < share->end ? r + share->batch : share->end;
             run_rows(s, r, end, scratch);
         }
@@ -72,7 +76,9 @@ static void sweep_job(void *arg, int worker, void *scratch)
 static bool phase_has_kernels(const dsopt_optimizer *opt, int phase)
 {
     for (size_t v = 0; v < opt->nvariants; v++)
-        if (opt->variants[v].kernel_of_phase[phase] >= 0 && opt->variants[v].row_begin < opt->variants[v].row_end) return true;
+        if (opt->variants[v].kernel_of_phase[phase] >= 0 &&
+            opt->variants[v].row_begin < opt->variants[v].row_end)
+            return true;
     return false;
 }
 
@@ -98,7 +104,7 @@ static void run_kernels(dsopt_optimizer *opt, int phase)
     pool_run(opt->ctx->pool, opt->nshares, sweep_job, &s);
 }
 
-/* ---- reductions -------------------------------------------------------------------------------------------------------------------- */
+/* ---- reductions ------------------------------------------------------------------------------ */
 
 static const double *place_of(const dsopt_optimizer *opt, uint32_t live, Place p)
 {
@@ -110,21 +116,24 @@ static bool takes_part(const dsopt_optimizer *opt, uint32_t live, const PlanRedu
     return r->guard.level == LEVEL_NONE || *place_of(opt, live, r->guard) != 0;
 }
 
-static double join_rows(const dsopt_optimizer *opt, const LiveTensor *l, const PlanReduce *r, ReduceOp op)
+static double join_rows(const dsopt_optimizer *opt, const LiveTensor *l, const PlanReduce *r,
+                        ReduceOp op)
 {
     size_t stride = (size_t)opt->npartial[r->phase];
     const double *v = opt->partial + l->row * stride + r->partial;
     return l->nrows == 1 ? *v : reduce_tree(op, v, l->nrows, stride, NULL);
 }
 
-/* Per tensor: over its rows. Global: over the tensors too, in byte order of their names, those that take no part missing. */
+/* Per tensor: over its rows. Global: over the tensors too, in byte order of their names, those that
+ * take no part missing. */
 static void join_kernel(dsopt_optimizer *opt, const PlanReduce *r, ReduceOp op)
 {
     if (r->result.level == LEVEL_TENSOR) {
         for (size_t a = 0; a < opt->nactive; a++) {
             uint32_t i = opt->active[a];
             bool in = takes_part(opt, i, r);
-            opt->tensor_rows[i].u[LEVEL_TENSOR][r->result.index] = in ? join_rows(opt, &opt->live[i], r, op) : reduce_identity(op);
+            opt->tensor_rows[i].u[LEVEL_TENSOR][r->result.index] =
+                in ? join_rows(opt, &opt->live[i], r, op) : reduce_identity(op);
         }
         return;
     }
@@ -136,7 +145,8 @@ static void join_kernel(dsopt_optimizer *opt, const PlanReduce *r, ReduceOp op)
     opt->x.global[r->result.index] = reduce_tree(op, opt->roots, opt->x.ntensors, 1, opt->present);
 }
 
-/* One value per tensor: a vector over the tensors in byte order of names, reduced as a tensor of that length is. */
+/* One value per tensor: a vector over the tensors in byte order of names, reduced as a tensor of
+ * that length is. */
 static void join_scalars(dsopt_optimizer *opt, const PlanReduce *r, ReduceOp op)
 {
     size_t n = opt->x.ntensors;
@@ -157,7 +167,8 @@ static void join_uniform(dsopt_optimizer *opt, const PlanReduce *r, ReduceOp op)
     for (size_t a = 0; a < opt->nactive; a++) {
         uint32_t i = opt->active[a];
         double x[DS_CHUNK], y[DS_CHUNK], *chunk = opt->partial;
-        double vx = *place_of(opt, i, r->arg), vy = r->arg2.level == LEVEL_NONE ? 0 : *place_of(opt, i, r->arg2);
+        double vx = *place_of(opt, i, r->arg),
+               vy = r->arg2.level == LEVEL_NONE ? 0 : *place_of(opt, i, r->arg2);
         for (int k = 0; k < DS_CHUNK; k++) {
             x[k] = vx;
             y[k] = vy;
@@ -187,7 +198,7 @@ static void join_phase(dsopt_optimizer *opt, int phase)
     }
 }
 
-/* ---- executors --------------------------------------------------------------------------------------------------------------------- */
+/* ---- executors ------------------------------------------------------------------------------- */
 
 ExecOutcome exec_plan(dsopt_optimizer *opt)
 {
@@ -200,7 +211,8 @@ ExecOutcome exec_plan(dsopt_optimizer *opt)
         run_kernels(opt, phase);
         join_phase(opt, phase);
     }
-    for (uint32_t i = 0; i < plan->ncommit; i++) run_program(opt, opt->programs->code.commit[i], plan->commit[i].level);
+    for (uint32_t i = 0; i < plan->ncommit; i++)
+        run_program(opt, opt->programs->code.commit[i], plan->commit[i].level);
     fpenv_leave(fp);
     return EXEC_DONE;
 }

@@ -1,10 +1,10 @@
 /* hyper.c - hyperparameters: found by path, checked against their range, set per group or for all.
  *
- * A value is a double in the block of its level; a step reads it there, so that setting is storing. Values that were never set and
- * have no default of their own are NaN.
+ * A value is a double in the block of its level; a step reads it there, so that setting is storing.
+ * Values that were never set and have no default of their own are NaN.
  *
  *     dsopt_set(opt, "hidden", "lr", 3e-4)   ->  groups[hidden].block[slot of adamw.lr] = 3e-4
- *     dsopt_set(opt, NULL, "b1", 1)          ->  DSOPT_OUT_OF_RANGE "adamw.b1 = 1 is outside of [0, 1)"
+ *     dsopt_set(opt, NULL, "b1", 1)  ->  DSOPT_OUT_OF_RANGE "adamw.b1 = 1 is outside of [0, 1)"
  */
 #include "internal.h"
 #include <math.h>
@@ -26,7 +26,7 @@ static bool is_hyper(const Slot *s, Level level)
     return s->kind == SLOT_HYPER && s->level == level;
 }
 
-/* ---- finding ------------------------------------------------------------------------------------------------------------------------- */
+/* ---- finding --------------------------------------------------------------------------------- */
 
 static const char *without_rule(const char *path)
 {
@@ -43,16 +43,18 @@ static dsopt_status unknown_hyper(dsopt_optimizer *opt, const char *path)
     for (uint32_t i = 0; i < opt->m->nslots && n < COUNT_OF(names); i++) {
         if (opt->m->slots[i].kind != SLOT_HYPER) continue;
         names[n] = without_rule(opt->m->slots[i].path);
-        if (len < sizeof all) len += (size_t)snprintf(all + len, sizeof all - len, "%s%s", n ? ", " : "", names[n]);
+        if (len < sizeof all)
+            len += (size_t)snprintf(all + len, sizeof all - len, "%s%s", n ? ", " : "", names[n]);
         n++;
     }
     const char *near = diag_suggest(path, names, n);
     if (!near) near = diag_suggest(without_rule(path), names, n);
     if (near)
-        return error_set(opt->ctx, DSOPT_UNKNOWN_NAME, "'%s' has no hyperparameter '%s'; did you mean '%s'?", opt->prog->name, path,
-                         near);
-    return error_set(opt->ctx, DSOPT_UNKNOWN_NAME, "'%s' has no hyperparameter '%s' (it has %s)", opt->prog->name, path,
-                     n ? all : "none");
+        return error_set(opt->ctx, DSOPT_UNKNOWN_NAME,
+                         "'%s' has no hyperparameter '%s'; did you mean '%s'?", opt->prog->name,
+                         path, near);
+    return error_set(opt->ctx, DSOPT_UNKNOWN_NAME, "'%s' has no hyperparameter '%s' (it has %s)",
+                     opt->prog->name, path, n ? all : "none");
 }
 
 static dsopt_status find_hyper(dsopt_optimizer *opt, const char *path, uint32_t *slot)
@@ -70,7 +72,8 @@ static dsopt_status find_hyper(dsopt_optimizer *opt, const char *path, uint32_t 
     }
     if (found == 0) return unknown_hyper(opt, path);
     if (found > 1)
-        return error_set(opt->ctx, DSOPT_UNKNOWN_NAME, "'%s' may be '%s' or '%s': write more of its path", path,
+        return error_set(opt->ctx, DSOPT_UNKNOWN_NAME,
+                         "'%s' may be '%s' or '%s': write more of its path", path,
                          opt->m->slots[other].path, opt->m->slots[*slot].path);
     return DSOPT_OK;
 }
@@ -86,22 +89,25 @@ static dsopt_status find_group(dsopt_optimizer *opt, const char *name, uint32_t 
     size_t n = 0;
     for (; n < opt->ngroups && n < COUNT_OF(names); n++) names[n] = opt->groups[n].name;
     const char *near = diag_suggest(name, names, n);
-    return error_set(opt->ctx, DSOPT_UNKNOWN_NAME, "no tensor is in a group '%s'%s%s%s", name, near ? "; did you mean '" : "",
-                     near ? near : "", near ? "'?" : "");
+    return error_set(opt->ctx, DSOPT_UNKNOWN_NAME, "no tensor is in a group '%s'%s%s%s", name,
+                     near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
 }
 
 enum { ALL_GROUPS = UINT32_MAX };
 
-dsopt_status dsopt_handle_find(dsopt_optimizer *opt, const char *group, const char *path, dsopt_handle *handle)
+dsopt_status dsopt_handle_find(dsopt_optimizer *opt, const char *group, const char *path,
+                               dsopt_handle *handle)
 {
     OPT_CHECK(opt);
     if (!path || !handle)
-        return error_set(opt->ctx, DSOPT_INVALID_ARGUMENT, "hyperparameter: %s is NULL", path ? "handle" : "path");
+        return error_set(opt->ctx, DSOPT_INVALID_ARGUMENT, "hyperparameter: %s is NULL",
+                         path ? "handle" : "path");
     dsopt_handle h = {.group = ALL_GROUPS};
     dsopt_status st = find_hyper(opt, path, &h.slot);
     if (st != DSOPT_OK) return st;
     if (group && opt->m->slots[h.slot].level == LEVEL_GLOBAL)
-        return error_set(opt->ctx, DSOPT_INVALID_ARGUMENT, "'%s' has one value for all groups: it is set with group NULL",
+        return error_set(opt->ctx, DSOPT_INVALID_ARGUMENT,
+                         "'%s' has one value for all groups: it is set with group NULL",
                          opt->m->slots[h.slot].path);
     if (group) st = find_group(opt, group, &h.group);
     if (st == DSOPT_OK) *handle = h;
@@ -110,15 +116,19 @@ dsopt_status dsopt_handle_find(dsopt_optimizer *opt, const char *group, const ch
 
 static dsopt_status check_handle(dsopt_optimizer *opt, dsopt_handle h)
 {
-    bool ok = h.slot < opt->m->nslots && opt->m->slots[h.slot].kind == SLOT_HYPER && (h.group == ALL_GROUPS || h.group < opt->ngroups);
-    return ok ? DSOPT_OK : error_set(opt->ctx, DSOPT_INVALID_ARGUMENT, "this handle is not one of this optimizer");
+    bool ok = h.slot < opt->m->nslots && opt->m->slots[h.slot].kind == SLOT_HYPER &&
+              (h.group == ALL_GROUPS || h.group < opt->ngroups);
+    return ok ? DSOPT_OK
+              : error_set(opt->ctx, DSOPT_INVALID_ARGUMENT,
+                          "this handle is not one of this optimizer");
 }
 
-/* ---- setting -------------------------------------------------------------------------------------------------------------------------- */
+/* ---- setting --------------------------------------------------------------------------------- */
 
 static void range_text(const Slot *s, char *out, size_t size)
 {
-    snprintf(out, size, "%c%.9g, %.9g%c", s->lo_open ? '(' : '[', s->lo, s->hi, s->hi_open ? ')' : ']');
+    snprintf(out, size, "%c%.9g, %.9g%c", s->lo_open ? '(' : '[', s->lo, s->hi,
+             s->hi_open ? ')' : ']');
 }
 
 /* Where no range is written, both ends are open and infinite. NaN is in none. */
@@ -131,16 +141,20 @@ static dsopt_status check_value(dsopt_optimizer *opt, const Slot *s, double v)
 {
     char range[80];
     if (in_range(s, v)) return DSOPT_OK;
-    if (v != v) return error_set(opt->ctx, DSOPT_OUT_OF_RANGE, "%s = NaN: a hyperparameter is a number", s->path);
+    if (v != v)
+        return error_set(opt->ctx, DSOPT_OUT_OF_RANGE, "%s = NaN: a hyperparameter is a number",
+                         s->path);
     range_text(s, range, sizeof range);
-    return error_set(opt->ctx, DSOPT_OUT_OF_RANGE, "%s = %.17g is outside of %s", s->path, v, range);
+    return error_set(opt->ctx, DSOPT_OUT_OF_RANGE, "%s = %.17g is outside of %s", s->path, v,
+                     range);
 }
 
 static void warn_narrow(dsopt_optimizer *opt, const Slot *s, double v)
 {
     float f = (float)v;
     if (v != 0 && isfinite(v) && (f == 0 || isinf(f)))
-        log_line(opt->ctx, DSOPT_LOG_WARNING, "%s = %.9g becomes %s in f32, in which elements are computed", s->path, v,
+        log_line(opt->ctx, DSOPT_LOG_WARNING,
+                 "%s = %.9g becomes %s in f32, in which elements are computed", s->path, v,
                  f == 0 ? "0" : "infinite");
 }
 
@@ -152,7 +166,8 @@ static void store_value(dsopt_optimizer *opt, dsopt_handle h, double v)
         opt->global_set[h.slot] = true;
         return;
     }
-    uint32_t begin = h.group == ALL_GROUPS ? 0 : h.group, end = h.group == ALL_GROUPS ? opt->ngroups : h.group + 1;
+    uint32_t begin = h.group == ALL_GROUPS ? 0 : h.group,
+             end = h.group == ALL_GROUPS ? opt->ngroups : h.group + 1;
     for (uint32_t g = begin; g < end; g++) {
         opt->groups[g].block[s->index] = v;
         opt->groups[g].is_set[h.slot] = true;
@@ -177,11 +192,12 @@ dsopt_status dsopt_set(dsopt_optimizer *opt, const char *group, const char *path
     return st == DSOPT_OK ? dsopt_handle_set(opt, h, value) : st;
 }
 
-/* ---- reading -------------------------------------------------------------------------------------------------------------------------- */
+/* ---- reading --------------------------------------------------------------------------------- */
 
 static bool is_set(const dsopt_optimizer *opt, uint32_t slot, uint32_t group)
 {
-    return opt->m->slots[slot].level == LEVEL_GLOBAL ? opt->global_set[slot] : opt->groups[group].is_set[slot];
+    return opt->m->slots[slot].level == LEVEL_GLOBAL ? opt->global_set[slot]
+                                                     : opt->groups[group].is_set[slot];
 }
 
 static double stored(const dsopt_optimizer *opt, uint32_t slot, uint32_t group)
@@ -199,12 +215,15 @@ dsopt_status dsopt_handle_get(dsopt_optimizer *opt, dsopt_handle h, double *valu
     if (!value) return error_set(opt->ctx, DSOPT_INVALID_ARGUMENT, "%s: value is NULL", s->path);
     bool one = s->level == LEVEL_GLOBAL || h.group != ALL_GROUPS;
     uint32_t group = one && s->level != LEVEL_GLOBAL ? h.group : 0;
-    if (!one && opt->ngroups == 0) return error_set(opt->ctx, DSOPT_UNKNOWN_NAME, "%s: there are no groups", s->path);
+    if (!one && opt->ngroups == 0)
+        return error_set(opt->ctx, DSOPT_UNKNOWN_NAME, "%s: there are no groups", s->path);
     if (!is_set(opt, h.slot, group))
-        return error_set(opt->ctx, DSOPT_NOT_SET, "%s has no value%s", s->path, s->derived ? " of its own: it follows others" : " yet");
+        return error_set(opt->ctx, DSOPT_NOT_SET, "%s has no value%s", s->path,
+                         s->derived ? " of its own: it follows others" : " yet");
     for (uint32_t g = 1; !one && g < opt->ngroups; g++)
         if (stored(opt, h.slot, g) != stored(opt, h.slot, 0))
-            return error_set(opt->ctx, DSOPT_INVALID_ARGUMENT, "%s differs between the groups '%s' and '%s': ask for one of them",
+            return error_set(opt->ctx, DSOPT_INVALID_ARGUMENT,
+                             "%s differs between the groups '%s' and '%s': ask for one of them",
                              s->path, opt->groups[0].name, opt->groups[g].name);
     *value = stored(opt, h.slot, group);
     return DSOPT_OK;
@@ -233,17 +252,20 @@ static uint32_t nth_hyper(const dsopt_optimizer *opt, Level level, size_t n)
 
 size_t dsopt_hyper_count(const dsopt_optimizer *opt)
 {
-    return opt ? count_hypers(opt, LEVEL_GROUP) * opt->ngroups + count_hypers(opt, LEVEL_GLOBAL) : 0;
+    return opt ? count_hypers(opt, LEVEL_GROUP) * opt->ngroups + count_hypers(opt, LEVEL_GLOBAL)
+               : 0;
 }
 
 dsopt_status dsopt_hyper_info_read(dsopt_optimizer *opt, size_t i, dsopt_hyper_info *info)
 {
     OPT_CHECK(opt);
     if (!info || i >= dsopt_hyper_count(opt))
-        return error_set(opt->ctx, DSOPT_INVALID_ARGUMENT, info ? "there is no hyperparameter number %zu" : "info is NULL (%zu)", i);
+        return error_set(opt->ctx, DSOPT_INVALID_ARGUMENT,
+                         info ? "there is no hyperparameter number %zu" : "info is NULL (%zu)", i);
     size_t per_group = count_hypers(opt, LEVEL_GROUP), grouped = per_group * opt->ngroups;
     uint32_t group = i < grouped ? (uint32_t)(i / per_group) : 0;
-    uint32_t slot = i < grouped ? nth_hyper(opt, LEVEL_GROUP, i % per_group) : nth_hyper(opt, LEVEL_GLOBAL, i - grouped);
+    uint32_t slot = i < grouped ? nth_hyper(opt, LEVEL_GROUP, i % per_group)
+                                : nth_hyper(opt, LEVEL_GLOBAL, i - grouped);
     const Slot *s = &opt->m->slots[slot];
     dsopt_hyper_info r = {.path = s->path,
                           .group = i < grouped ? opt->groups[group].name : NULL,
@@ -258,17 +280,19 @@ dsopt_status dsopt_hyper_info_read(dsopt_optimizer *opt, size_t i, dsopt_hyper_i
     return st;
 }
 
-/* ---- at create and before a step ---------------------------------------------------------------------------------------------------------- */
+/* ---- at create and before a step ------------------------------------------------------------- */
 
 void hyper_init(dsopt_optimizer *opt)
 {
     uint32_t n = opt->m->nslots;
     opt->global_set = ARENA_ARRAY(&opt->arena, uint8_t, n);
-    for (uint32_t g = 0; g < opt->ngroups; g++) opt->groups[g].is_set = ARENA_ARRAY(&opt->arena, uint8_t, n);
+    for (uint32_t g = 0; g < opt->ngroups; g++)
+        opt->groups[g].is_set = ARENA_ARRAY(&opt->arena, uint8_t, n);
     for (uint32_t i = 0; i < n; i++) {
         const Slot *s = &opt->m->slots[i];
         if (s->kind != SLOT_HYPER) continue;
-        store_value(opt, (dsopt_handle){.slot = i, .group = ALL_GROUPS}, s->has_default ? s->def : NAN);
+        store_value(opt, (dsopt_handle){.slot = i, .group = ALL_GROUPS},
+                    s->has_default ? s->def : NAN);
         opt->global_set[i] = s->has_default;
         for (uint32_t g = 0; g < opt->ngroups; g++) opt->groups[g].is_set[i] = s->has_default;
     }
@@ -282,8 +306,9 @@ dsopt_status hyper_check_set(dsopt_optimizer *opt)
         if (s->kind != SLOT_HYPER || s->derived) continue;
         for (uint32_t g = 0; g < opt->ngroups; g++)
             if (!is_set(opt, i, g))
-                return error_set(opt->ctx, DSOPT_NOT_SET, "%s has no default and was not set%s%s%s", s->path,
-                                 s->level == LEVEL_GROUP ? " for group '" : "", s->level == LEVEL_GROUP ? opt->groups[g].name : "",
+                return error_set(opt->ctx, DSOPT_NOT_SET, "%s has no default and was not set%s%s%s",
+                                 s->path, s->level == LEVEL_GROUP ? " for group '" : "",
+                                 s->level == LEVEL_GROUP ? opt->groups[g].name : "",
                                  s->level == LEVEL_GROUP ? "'" : "");
     }
     opt->hypers_complete = true;

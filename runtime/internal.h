@@ -1,12 +1,15 @@
 /* internal.h - what the files of the runtime share; dsopt.h is what the world sees.
  *
- *     context.c     contexts             optimizer.c  create, destroy      step.c     a step, its outcome
- *     program.c     programs, built      validate.c   tensors as given     exec.c     the plan executor
- *     device_cpu.c  the thread pool      bind.c       tables of a step     report.c   reports, exports
- *     error.c       messages, memory     hyper.c      hyperparameters      state.c    states by name
+ *     context.c     contexts             optimizer.c  create, destroy
+ *     program.c     programs, built      validate.c   tensors as given
+ *     device_cpu.c  the thread pool      bind.c       tables of a step
+ *     error.c       messages, memory     exec.c       the plan executor
+ *     step.c        a step, its outcome  hyper.c      hyperparameters
+ *     report.c      reports, exports     state.c      states by name
  *
- * An optimizer's numbers live in blocks of doubles, one per level (codegen/plan.h); tensors without elements have a block too, but
- * take no part in anything else. Everything a step needs is allocated when the optimizer is created.
+ * An optimizer's numbers live in blocks of doubles, one per level (codegen/plan.h); tensors without
+ * elements have a block too, but take no part in anything else. Everything a step needs is
+ * allocated when the optimizer is created.
  */
 #ifndef RUNTIME_INTERNAL_H
 #define RUNTIME_INTERNAL_H
@@ -21,16 +24,19 @@
 
 #define COUNT_OF(a) (sizeof(a) / sizeof *(a))
 
-/* ---- error.c ------------------------------------------------------------------------------------------------------------------- */
+/* ---- error.c --------------------------------------------------------------------------------- */
 
 /* Keeps a message in the context (or, ctx NULL, in the thread) and returns `status`. */
-dsopt_status error_set(dsopt_context *ctx, dsopt_status status, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+dsopt_status error_set(dsopt_context *ctx, dsopt_status status, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
 /* The same for a text of any length; where there is no memory for it, its head. */
 dsopt_status error_set_text(dsopt_context *ctx, dsopt_status status, const char *text);
 dsopt_status error_oom(dsopt_context *ctx);
-void log_line(dsopt_context *ctx, dsopt_log_level level, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+void log_line(dsopt_context *ctx, dsopt_log_level level, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
 
-/* Memory from the user's allocator, or the C library's. Regions are zeroed, aligned to 64, and may be huge. */
+/* Memory from the user's allocator, or the C library's. Regions are zeroed, aligned to 64, and may
+ * be huge. */
 void *mem_realloc(const Allocator *a, void *p, size_t bytes);
 void mem_free(const Allocator *a, void *p);
 typedef struct Region {
@@ -41,14 +47,18 @@ typedef struct Region {
 bool region_alloc(const Allocator *a, size_t bytes, Region *out);
 void region_free(const Allocator *a, Region *r);
 
-/* Calls body(arg) with `a` set to jump back here when memory runs out: then DSOPT_OUT_OF_MEMORY, kept in ctx. */
+/* Calls body(arg) with `a` set to jump back here when memory runs out: then DSOPT_OUT_OF_MEMORY,
+ * kept in ctx. */
 dsopt_status arena_try(dsopt_context *ctx, Arena *a, dsopt_status (*body)(void *arg), void *arg);
 
-/* Structs from callers of other versions: copies what both know, zeroes the rest. False: `size` is 0 or smaller than any version's,
- * or members that this version does not know are set; the message names the struct. */
-bool struct_in(dsopt_context *ctx, const char *name, void *to, size_t known, const void *from, dsopt_status *status);
+/* Structs from callers of other versions: copies what both know, zeroes the rest. False: `size` is
+ * 0 or smaller than any version's, or members that this version does not know are set; the message
+ * names the struct. */
+bool struct_in(dsopt_context *ctx, const char *name, void *to, size_t known, const void *from,
+               dsopt_status *status);
 /* Writes back at most the caller's size. */
-bool struct_out(dsopt_context *ctx, const char *name, void *to, const void *from, size_t known, dsopt_status *status);
+bool struct_out(dsopt_context *ctx, const char *name, void *to, const void *from, size_t known,
+                dsopt_status *status);
 
 /* A closed set of strings -> index, open addressing; memory from an arena. */
 typedef struct NameMap {
@@ -57,11 +67,12 @@ typedef struct NameMap {
     size_t mask;
 } NameMap;
 void names_init(NameMap *map, Arena *a, size_t most);
-/* The value under `key`, after putting `value` there if it was absent (*added). The key is not copied. */
+/* The value under `key`, after putting `value` there if it was absent (*added). The key is not
+ * copied. */
 uint32_t names_put(NameMap *map, const char *key, uint32_t value, bool *added);
 int64_t names_get(const NameMap *map, const char *key); /* -1: absent */
 
-/* ---- context.c, device_cpu.c ----------------------------------------------------------------------------------------------------- */
+/* ---- context.c, device_cpu.c ----------------------------------------------------------------- */
 
 typedef struct Pool Pool;
 
@@ -85,14 +96,16 @@ void pool_free(Pool *p);
 int pool_threads(const Pool *p);
 bool pool_reserve(Pool *p, size_t scratch_bytes); /* per thread; not while a job runs */
 void *pool_scratch(Pool *p, int worker);
-/* Runs job(arg, 0 … threads-1, scratch) on that many threads, the caller being worker 0, and returns when all are done. */
+/* Runs job(arg, 0 … threads-1, scratch) on that many threads, the caller being worker 0, and
+ * returns when all are done. */
 void pool_run(Pool *p, int threads, PoolJob job, void *arg);
 
-/* The floating-point environment of a step: round to nearest, no flush to zero, exceptions masked. */
+/* The floating-point environment of a step: round to nearest, no flush to zero, exceptions masked.
+ */
 unsigned fpenv_enter(void);
 void fpenv_leave(unsigned saved);
 
-/* ---- program.c ------------------------------------------------------------------------------------------------------------------- */
+/* ---- program.c ------------------------------------------------------------------------------- */
 
 /* Machine code under one backend: of one variant of a module, and of its scalar programs. */
 typedef struct Built {
@@ -141,14 +154,18 @@ struct dsopt_program {
     ProgramSource source;
 };
 
-/* The module with or without guard; made when first asked for, scheduled if the context's backend needs that. */
-dsopt_status program_module(dsopt_context *ctx, dsopt_program *p, bool guarded, ProgramModule **out);
-/* Code for a body under a storage of its element slots; and the scalar programs. Both cached in the program. */
-dsopt_status program_build(dsopt_context *ctx, dsopt_program *p, ProgramModule *pm, uint32_t body, const DType *storage,
-                           const Built **out);
-dsopt_status program_build_scalars(dsopt_context *ctx, dsopt_program *p, ProgramModule *pm, const BuiltPrograms **out);
+/* The module with or without guard; made when first asked for, scheduled if the context's backend
+ * needs that. */
+dsopt_status program_module(dsopt_context *ctx, dsopt_program *p, bool guarded,
+                            ProgramModule **out);
+/* Code for a body under a storage of its element slots; and the scalar programs. Both cached in the
+ * program. */
+dsopt_status program_build(dsopt_context *ctx, dsopt_program *p, ProgramModule *pm, uint32_t body,
+                           const DType *storage, const Built **out);
+dsopt_status program_build_scalars(dsopt_context *ctx, dsopt_program *p, ProgramModule *pm,
+                                   const BuiltPrograms **out);
 
-/* ---- optimizers ------------------------------------------------------------------------------------------------------------------ */
+/* ---- optimizers ------------------------------------------------------------------------------ */
 
 /* A tensor as it was given, checked. */
 typedef struct TensorInfo {
@@ -180,9 +197,9 @@ typedef struct OptVariant {
 
 /* What a live tensor is to the plan executor. */
 typedef struct LiveTensor {
-    uint32_t info;    /* index into tensors */
+    uint32_t info; /* index into tensors */
     uint32_t variant;
-    uint32_t rank;    /* by name, among those that have elements */
+    uint32_t rank; /* by name, among those that have elements */
     uint32_t class_;
     size_t row, nrows; /* its rows in the table, while it takes part */
 } LiveTensor;
@@ -226,9 +243,9 @@ struct dsopt_optimizer {
     OptVariant *variants;
     size_t nvariants;
     uint32_t nelem, nptr; /* element slots; with temporaries */
-    bool stale;           /* which tensors take part, or their t, has changed: tables are to be rebuilt */
-    bool rebound;         /* a gradient was bound: overlaps are to be checked */
-    uint32_t *active;     /* live tensors that take part, in order of rows */
+    bool stale;   /* which tensors take part, or their t, has changed: tables are to be rebuilt */
+    bool rebound; /* a gradient was bound: overlaps are to be checked */
+    uint32_t *active; /* live tensors that take part, in order of rows */
     size_t nactive;
     DsRow *rows;
     size_t nrows;
@@ -250,7 +267,7 @@ struct dsopt_optimizer {
     ExecOutcome (*exec)(dsopt_optimizer *opt);
 
     /* the loop around it */
-    int64_t micro; /* accumulates since a step used the gradients */
+    int64_t micro;     /* accumulates since a step used the gradients */
     int64_t unapplied; /* accumulates since a step was applied */
     bool warned;
     bool hypers_complete; /* every hyperparameter that needs a value has one */
@@ -264,25 +281,31 @@ struct dsopt_optimizer {
 };
 
 /* Every call on an optimizer begins so. */
-#define OPT_CHECK(opt)                                                                                                             \
-    do {                                                                                                                           \
-        if (!(opt)) return DSOPT_INVALID_ARGUMENT;                                                                                 \
-        if ((opt)->poison)                                                                                                         \
-            return error_set((opt)->ctx, DSOPT_POISONED, "this optimizer can only be destroyed: %s", (opt)->poison);               \
+#define OPT_CHECK(opt)                                                                             \
+    do {                                                                                           \
+        if (!(opt)) return DSOPT_INVALID_ARGUMENT;                                                 \
+        if ((opt)->poison)                                                                         \
+            return error_set((opt)->ctx, DSOPT_POISONED,                                           \
+                             "this optimizer can only be destroyed: %s", (opt)->poison);           \
     } while (0)
 
 /* validate.c */
-/* Checks tensors and copies what is kept of them into opt (its arena jumps when out of memory): tensors, tensor_names, spans. */
-dsopt_status tensors_validate(dsopt_optimizer *opt, const dsopt_tensor *given, size_t n, bool f64, const char ***group_of);
+/* Checks tensors and copies what is kept of them into opt (its arena jumps when out of memory):
+ * tensors, tensor_names, spans. */
+dsopt_status tensors_validate(dsopt_optimizer *opt, const dsopt_tensor *given, size_t n, bool f64,
+                              const char ***group_of);
 /* The memory of all parameters and gradients; `out` has room for 2 n. Returns how many. */
 size_t spans_collect(const TensorInfo *tensors, size_t n, Interval *out);
-/* The first two of n intervals that overlap where that is not allowed. Sorts them; tmp is as long as v. */
+/* The first two of n intervals that overlap where that is not allowed. Sorts them; tmp is as long
+ * as v. */
 bool spans_overlap(Interval *v, Interval *tmp, size_t n, const Interval **a, const Interval **b);
-dsopt_status spans_report(dsopt_context *ctx, const TensorInfo *tensors, const Interval *a, const Interval *b);
+dsopt_status spans_report(dsopt_context *ctx, const TensorInfo *tensors, const Interval *a,
+                          const Interval *b);
 
 /* bind.c */
 dsopt_status tables_alloc(dsopt_optimizer *opt);
-dsopt_status tables_update(dsopt_optimizer *opt); /* before a step: who takes part; allocates nothing */
+dsopt_status
+tables_update(dsopt_optimizer *opt); /* before a step: who takes part; allocates nothing */
 
 /* exec.c */
 ExecOutcome exec_plan(dsopt_optimizer *opt);
@@ -292,7 +315,8 @@ ExecOutcome exec_interp(dsopt_optimizer *opt);
 void hyper_init(dsopt_optimizer *opt);
 dsopt_status hyper_check_set(dsopt_optimizer *opt); /* all that the next step needs have values */
 void state_names(dsopt_optimizer *opt);             /* from the arena; jumps when out of memory */
-/* How well `wanted` names `full`: 3 all of it, 2 all but the first part, 1 the last parts, 0 not at all. */
+/* How well `wanted` names `full`: 3 all of it, 2 all but the first part, 1 the last parts, 0 not at
+ * all. */
 int path_match(const char *full, const char *wanted);
 void state_fill(void *base, DType storage, int64_t count, double value);
 #endif

@@ -1,7 +1,8 @@
 /* optimizer.c - making an optimizer: a program meets tensors.
  *
- * Everything is checked first, then code is built, then memory is taken; what fails gives back all of it. State lies slot by slot,
- * each tensor's part aligned to 64 bytes, so that many small tensors are one stream per state; scalar blocks likewise.
+ * Everything is checked first, then code is built, then memory is taken; what fails gives back all
+ * of it. State lies slot by slot, each tensor's part aligned to 64 bytes, so that many small
+ * tensors are one stream per state; scalar blocks likewise.
  *
  *     adamw, w [1000] bf16, b [10] f32  ->  two variants; state: m of w, m of b, v of w, v of b
  */
@@ -9,7 +10,7 @@
 #include <math.h>
 #include <string.h>
 
-/* ---- groups and slots --------------------------------------------------------------------------------------------------------------- */
+/* ---- groups and slots ------------------------------------------------------------------------ */
 
 static void make_groups(dsopt_optimizer *opt, const char **group_of)
 {
@@ -40,7 +41,7 @@ static bool is_element(const Slot *s)
     return s->level == LEVEL_NONE;
 }
 
-/* ---- tensors that have elements ------------------------------------------------------------------------------------------------------ */
+/* ---- tensors that have elements -------------------------------------------------------------- */
 
 static bool name_before(const dsopt_optimizer *opt, uint32_t a, uint32_t b)
 {
@@ -72,7 +73,8 @@ static void sort_ranks(dsopt_optimizer *opt)
 static void make_live(dsopt_optimizer *opt)
 {
     size_t n = 0;
-    for (size_t i = 0; i < opt->ntensors; i++) opt->tensors[i].live = opt->tensors[i].numel > 0 ? (int64_t)n++ : -1;
+    for (size_t i = 0; i < opt->ntensors; i++)
+        opt->tensors[i].live = opt->tensors[i].numel > 0 ? (int64_t)n++ : -1;
     opt->x.tensors = ARENA_ARRAY(&opt->arena, ExecTensor, n);
     opt->live = ARENA_ARRAY(&opt->arena, LiveTensor, n);
     opt->by_rank = ARENA_ARRAY(&opt->arena, uint32_t, n);
@@ -80,7 +82,8 @@ static void make_live(dsopt_optimizer *opt)
     for (size_t i = 0; i < opt->ntensors; i++) {
         const TensorInfo *t = &opt->tensors[i];
         if (t->live < 0) continue;
-        opt->x.tensors[t->live] = (ExecTensor){.name = t->name, .numel = t->numel, .group = t->group};
+        opt->x.tensors[t->live] =
+            (ExecTensor){.name = t->name, .numel = t->numel, .group = t->group};
         opt->live[t->live].info = (uint32_t)i;
         opt->by_rank[t->live] = (uint32_t)t->live;
     }
@@ -89,18 +92,21 @@ static void make_live(dsopt_optimizer *opt)
     opt->x.by_name = opt->by_rank;
 }
 
-/* ---- variants ------------------------------------------------------------------------------------------------------------------------- */
+/* ---- variants -------------------------------------------------------------------------------- */
 
 static dsopt_status check_storage(dsopt_optimizer *opt)
 {
     for (size_t i = 0; i < opt->ntensors; i++) {
         const TensorInfo *t = &opt->tensors[i];
-        const DType said[2] = {opt->pm->storage[0], opt->pm->storage[1]}, is[2] = {t->dtype, t->grad_dtype};
+        const DType said[2] = {opt->pm->storage[0], opt->pm->storage[1]},
+                    is[2] = {t->dtype, t->grad_dtype};
         for (int k = 0; k < 2; k++)
             if (said[k] != DT_COUNT && said[k] != is[k])
-                return error_set(opt->ctx, DSOPT_INVALID_TENSOR,
-                                 "tensor '%s': its %s is %s, but the program was loaded with storage %c=%s", t->name,
-                                 k ? "gradient" : "parameter", dtype_name(is[k]), "pg"[k], dtype_name(said[k]));
+                return error_set(
+                    opt->ctx, DSOPT_INVALID_TENSOR,
+                    "tensor '%s': its %s is %s, but the program was loaded with storage %c=%s",
+                    t->name, k ? "gradient" : "parameter", dtype_name(is[k]), "pg"[k],
+                    dtype_name(said[k]));
     }
     return DSOPT_OK;
 }
@@ -123,7 +129,8 @@ static void make_variants(dsopt_optimizer *opt)
         }
         opt->live[i].variant = (uint32_t)v;
     }
-    for (size_t i = 0; i < opt->x.ntensors; i++) opt->x.tensors[i].storage = opt->variants[opt->live[i].variant].storage;
+    for (size_t i = 0; i < opt->x.ntensors; i++)
+        opt->x.tensors[i].storage = opt->variants[opt->live[i].variant].storage;
 }
 
 static dsopt_status build_variants(dsopt_optimizer *opt)
@@ -139,7 +146,8 @@ static dsopt_status build_variants(dsopt_optimizer *opt)
         ov->v = ov->built->variant;
         ov->kernel_of_phase = ARENA_ARRAY(&opt->arena, int, opt->plan->nphases + 1);
         for (int k = 0; k <= opt->plan->nphases; k++) ov->kernel_of_phase[k] = -1;
-        for (uint32_t k = 0; k < ov->v->nkernels; k++) ov->kernel_of_phase[ov->v->kernels[k].phase] = (int)k;
+        for (uint32_t k = 0; k < ov->v->nkernels; k++)
+            ov->kernel_of_phase[ov->v->kernels[k].phase] = (int)k;
         if (ov->built->code.scratch_bytes > scratch) scratch = ov->built->code.scratch_bytes;
         if (opt->nelem + ov->v->ntemps > opt->nptr) opt->nptr = opt->nelem + ov->v->ntemps;
     }
@@ -147,13 +155,14 @@ static dsopt_status build_variants(dsopt_optimizer *opt)
     return st;
 }
 
-/* ---- blocks ----------------------------------------------------------------------------------------------------------------------------- */
+/* ---- blocks ---------------------------------------------------------------------------------- */
 
 static void init_block(const dsopt_optimizer *opt, double *block, Level level)
 {
     for (uint32_t i = 0; i < opt->m->nslots; i++) {
         const Slot *s = &opt->m->slots[i];
-        if (s->level == level && (s->kind == SLOT_STATE || s->kind == SLOT_COUNT)) block[s->index] = s->init;
+        if (s->level == level && (s->kind == SLOT_STATE || s->kind == SLOT_COUNT))
+            block[s->index] = s->init;
         if (s->level == level && s->kind == SLOT_EXPORT) block[s->index] = NAN;
     }
 }
@@ -166,10 +175,13 @@ static void set_prop(const dsopt_optimizer *opt, double *block, const char *name
 
 static dsopt_status make_blocks(dsopt_optimizer *opt)
 {
-    for (int l = 0; l < LEVEL_COUNT; l++) opt->block_size[l] = opt->plan ? opt->plan->block_size[l] : opt->m->nlevel[l];
+    for (int l = 0; l < LEVEL_COUNT; l++)
+        opt->block_size[l] = opt->plan ? opt->plan->block_size[l] : opt->m->nlevel[l];
     const size_t *size = opt->block_size;
-    size_t doubles = size[LEVEL_GLOBAL] + opt->ngroups * size[LEVEL_GROUP] + opt->ntensors * size[LEVEL_TENSOR];
-    if (!region_alloc(&opt->ctx->alloc, (doubles + 1) * sizeof(double), &opt->blocks)) return error_oom(opt->ctx);
+    size_t doubles =
+        size[LEVEL_GLOBAL] + opt->ngroups * size[LEVEL_GROUP] + opt->ntensors * size[LEVEL_TENSOR];
+    if (!region_alloc(&opt->ctx->alloc, (doubles + 1) * sizeof(double), &opt->blocks))
+        return error_oom(opt->ctx);
     double *next = opt->blocks.base;
     opt->x.global = next;
     next += size[LEVEL_GLOBAL];
@@ -194,25 +206,30 @@ static dsopt_status make_blocks(dsopt_optimizer *opt)
     return DSOPT_OK;
 }
 
-/* ---- state ------------------------------------------------------------------------------------------------------------------------------ */
+/* ---- state ----------------------------------------------------------------------------------- */
 
 static bool add_bytes(size_t *total, int64_t numel, int size)
 {
     size_t bytes;
-    if (__builtin_mul_overflow((size_t)numel, (size_t)size, &bytes) || bytes > SIZE_MAX / 4) return false;
+    if (__builtin_mul_overflow((size_t)numel, (size_t)size, &bytes) || bytes > SIZE_MAX / 4)
+        return false;
     return !__builtin_add_overflow(*total, (bytes + 63) & ~(size_t)63, total);
 }
 
-/* Hands out the parts of elements [first, last) of every tensor's pointers from `base`; base NULL: only counts. */
-static bool place_elements(dsopt_optimizer *opt, uint32_t first, uint32_t last, char *base, size_t *total)
+/* Hands out the parts of elements [first, last) of every tensor's pointers from `base`; base NULL:
+ * only counts. */
+static bool place_elements(dsopt_optimizer *opt, uint32_t first, uint32_t last, char *base,
+                           size_t *total)
 {
     *total = 0;
     for (uint32_t e = first; e < last; e++) {
         for (size_t i = 0; i < opt->x.ntensors; i++) {
             const ExecTensor *t = &opt->x.tensors[i];
-            if (e >= opt->nelem && e - opt->nelem >= opt->variants[opt->live[i].variant].v->ntemps) continue;
+            if (e >= opt->nelem && e - opt->nelem >= opt->variants[opt->live[i].variant].v->ntemps)
+                continue;
             if (base) t->ptr[e] = base + *total;
-            if (!add_bytes(total, t->numel, dtype_size(e < opt->nelem ? t->storage[e] : DT_F32))) return false;
+            if (!add_bytes(total, t->numel, dtype_size(e < opt->nelem ? t->storage[e] : DT_F32)))
+                return false;
         }
     }
     return true;
@@ -221,7 +238,8 @@ static bool place_elements(dsopt_optimizer *opt, uint32_t first, uint32_t last, 
 static bool alloc_elements(dsopt_optimizer *opt, uint32_t first, uint32_t last, Region *region)
 {
     size_t total;
-    return place_elements(opt, first, last, NULL, &total) && region_alloc(&opt->ctx->alloc, total, region) &&
+    return place_elements(opt, first, last, NULL, &total) &&
+           region_alloc(&opt->ctx->alloc, total, region) &&
            place_elements(opt, first, last, region->base, &total);
 }
 
@@ -234,7 +252,8 @@ static dsopt_status make_state(dsopt_optimizer *opt)
         opt->x.tensors[i].ptr[0] = t->param;
         opt->x.tensors[i].ptr[1] = (void *)t->grad;
     }
-    if (!alloc_elements(opt, 2, opt->nelem, &opt->state) || !alloc_elements(opt, opt->nelem, opt->nptr, &opt->temps))
+    if (!alloc_elements(opt, 2, opt->nelem, &opt->state) ||
+        !alloc_elements(opt, opt->nelem, opt->nptr, &opt->temps))
         return error_oom(opt->ctx);
     for (uint32_t k = 0; k < opt->m->nslots; k++) {
         const Slot *s = &opt->m->slots[k];
@@ -252,11 +271,12 @@ static void make_tensor_rows(dsopt_optimizer *opt)
     if (!opt->plan) return;
     for (size_t i = 0; i < opt->x.ntensors; i++) {
         const ExecTensor *t = &opt->x.tensors[i];
-        opt->tensor_rows[i] = (DsTensorRow){.u = {opt->x.global, opt->x.group[t->group], NULL, t->block}, .ptr = t->ptr};
+        opt->tensor_rows[i] = (DsTensorRow){
+            .u = {opt->x.global, opt->x.group[t->group], NULL, t->block}, .ptr = t->ptr};
     }
 }
 
-/* ---- create and destroy ------------------------------------------------------------------------------------------------------------------ */
+/* ---- create and destroy ---------------------------------------------------------------------- */
 
 typedef struct Create {
     dsopt_optimizer *opt;
@@ -276,7 +296,8 @@ static dsopt_status bind_program(dsopt_optimizer *opt)
     const Backend *backend = opt->ctx->backend;
     if (opt->prog->compute_f64 && backend->build_variant)
         return error_set(opt->ctx, DSOPT_NOT_SUPPORTED,
-                         "'%s' was compiled with compute \"f64\", which runs on backend \"interp\" only; this context has \"%s\"",
+                         "'%s' was compiled with compute \"f64\", which runs on backend \"interp\" "
+                         "only; this context has \"%s\"",
                          opt->prog->name, backend->name);
     dsopt_status st = program_module(opt->ctx, opt->prog, has_narrow_gradients(opt), &opt->pm);
     if (st != DSOPT_OK) return st;
@@ -322,20 +343,30 @@ static void optimizer_free(dsopt_optimizer *opt)
     mem_free(a, opt);
 }
 
-dsopt_status dsopt_optimizer_create(dsopt_context *ctx, dsopt_program *prog, const dsopt_tensor *tensors, size_t ntensors,
+dsopt_status dsopt_optimizer_create(dsopt_context *ctx, dsopt_program *prog,
+                                    const dsopt_tensor *tensors, size_t ntensors,
                                     dsopt_optimizer **out)
 {
     if (out) *out = NULL;
     if (!ctx) return DSOPT_INVALID_ARGUMENT;
     if (!out || !prog || (!tensors && ntensors))
-        return error_set(ctx, DSOPT_INVALID_ARGUMENT, "dsopt_optimizer_create: %s is NULL", !out ? "out" : prog ? "tensors" : "prog");
+        return error_set(ctx, DSOPT_INVALID_ARGUMENT, "dsopt_optimizer_create: %s is NULL",
+                         !out   ? "out"
+                         : prog ? "tensors"
+                                : "prog");
     if (ntensors >= UINT32_MAX)
-        return error_set(ctx, DSOPT_INVALID_ARGUMENT, "%zu tensors are more than an optimizer takes", ntensors);
+        return error_set(ctx, DSOPT_INVALID_ARGUMENT,
+                         "%zu tensors are more than an optimizer takes", ntensors);
     dsopt_optimizer *opt = mem_realloc(&ctx->alloc, NULL, sizeof *opt);
     if (!opt) return error_oom(ctx);
     *opt = (dsopt_optimizer){.ctx = ctx, .prog = prog, .arena = {.alloc = &ctx->alloc}};
-    opt->report = (dsopt_report){
-        .size = sizeof opt->report, .loss_scale = 1, .divisor = 1, .grad_norm = NAN, .bad_tensor = -1, .bad_index = -1, .bad_rank = -1};
+    opt->report = (dsopt_report){.size = sizeof opt->report,
+                                 .loss_scale = 1,
+                                 .divisor = 1,
+                                 .grad_norm = NAN,
+                                 .bad_tensor = -1,
+                                 .bad_index = -1,
+                                 .bad_rank = -1};
     dsopt_program_retain(prog);
     Create c = {.opt = opt, .given = tensors, .n = ntensors};
     dsopt_status st = arena_try(ctx, &opt->arena, create_body, &c);
@@ -351,11 +382,13 @@ void dsopt_optimizer_destroy(dsopt_optimizer *opt)
 {
     if (!opt) return;
     if (opt->micro > 0 && !opt->poison)
-        log_line(opt->ctx, DSOPT_LOG_WARNING, "optimizer '%s' is destroyed with gradients that no step has used", opt->prog->name);
+        log_line(opt->ctx, DSOPT_LOG_WARNING,
+                 "optimizer '%s' is destroyed with gradients that no step has used",
+                 opt->prog->name);
     optimizer_free(opt);
 }
 
-/* ---- tensors by number and name ----------------------------------------------------------------------------------------------------------- */
+/* ---- tensors by number and name -------------------------------------------------------------- */
 
 size_t dsopt_tensor_count(const dsopt_optimizer *opt)
 {
@@ -371,8 +404,11 @@ dsopt_status dsopt_tensor_find(dsopt_optimizer *opt, const char *name, size_t *i
 {
     OPT_CHECK(opt);
     int64_t at = name && i ? names_get(&opt->tensor_names, name) : -1;
-    if (!name || !i) return error_set(opt->ctx, DSOPT_INVALID_ARGUMENT, "dsopt_tensor_find: %s is NULL", name ? "i" : "name");
-    if (at < 0) return error_set(opt->ctx, DSOPT_UNKNOWN_NAME, "there is no tensor named '%s'", name);
+    if (!name || !i)
+        return error_set(opt->ctx, DSOPT_INVALID_ARGUMENT, "dsopt_tensor_find: %s is NULL",
+                         name ? "i" : "name");
+    if (at < 0)
+        return error_set(opt->ctx, DSOPT_UNKNOWN_NAME, "there is no tensor named '%s'", name);
     *i = (size_t)at;
     return DSOPT_OK;
 }

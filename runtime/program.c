@@ -1,17 +1,18 @@
 /* program.c - programs: a checked rule, its lowerings, and the machine code made of them so far.
  *
- * A program never changes for its users; behind a lock it grows: the module with the guard of 16-bit gradients is lowered when the
- * first optimizer needs it, a variant is scheduled and built when the first tensor has its dtypes. What is built stays until the
- * last reference goes. Code is kept by (module, body, storage, backend, isa, compiler).
+ * A program never changes for its users; behind a lock it grows: the module with the guard of
+ * 16-bit gradients is lowered when the first optimizer needs it, a variant is scheduled and built
+ * when the first tensor has its dtypes. What is built stays until the last reference goes. Code is
+ * kept by (module, body, storage, backend, isa, compiler).
  *
- *     load "adamw"; create with f32 tensors on two contexts  ->  one module, one variant, built once
+ *     load "adamw"; two optimizers with f32 tensors  ->  one module, one variant, built once
  */
 #define _GNU_SOURCE
 #include "internal.h"
 #include <string.h>
 #include <unistd.h>
 
-/* ---- what the options say ---------------------------------------------------------------------------------------------------------- */
+/* ---- what the options say -------------------------------------------------------------------- */
 
 /* Splits `text` at `separator` into the arena; empty parts are left out. */
 static const char *const *split_list(Arena *a, const char *text, char separator, size_t *n)
@@ -30,7 +31,8 @@ static const char *const *split_list(Arena *a, const char *text, char separator,
     return items;
 }
 
-/* Whether the storage text has an entry for `name` (p or g, which otherwise are as the tensors are). */
+/* Whether the storage text has an entry for `name` (p or g, which otherwise are as the tensors
+ * are). */
 static bool storage_names(const char *text, const char *name)
 {
     size_t n = strlen(name);
@@ -42,13 +44,15 @@ static bool storage_names(const char *text, const char *name)
     return false;
 }
 
-static dsopt_status read_options(dsopt_context *ctx, dsopt_program *p, const dsopt_program_options *given)
+static dsopt_status read_options(dsopt_context *ctx, dsopt_program *p,
+                                 const dsopt_program_options *given)
 {
     dsopt_program_options o = {.size = sizeof o};
     dsopt_status st;
     if (given && !struct_in(ctx, "dsopt_program_options", &o, sizeof o, given, &st)) return st;
     if (o.compute && strcmp(o.compute, "f32") != 0 && strcmp(o.compute, "f64") != 0)
-        return error_set(ctx, DSOPT_INVALID_ARGUMENT, "compute \"%s\" is neither \"f32\" nor \"f64\"", o.compute);
+        return error_set(ctx, DSOPT_INVALID_ARGUMENT,
+                         "compute \"%s\" is neither \"f32\" nor \"f64\"", o.compute);
     p->compute_f64 = o.compute && strcmp(o.compute, "f64") == 0;
     FrontendOptions *f = &p->source.options;
     f->defines = split_list(&p->arena, o.defines, ';', &f->ndefines);
@@ -58,11 +62,12 @@ static dsopt_status read_options(dsopt_context *ctx, dsopt_program *p, const dso
     p->source.storage = o.storage ? arena_strdup(&p->arena, o.storage) : NULL;
     for (size_t i = 0; i < f->ndefines; i++)
         if (!strchr(f->defines[i], '='))
-            return error_set(ctx, DSOPT_INVALID_ARGUMENT, "defines: '%s' is not of the form name=value", f->defines[i]);
+            return error_set(ctx, DSOPT_INVALID_ARGUMENT,
+                             "defines: '%s' is not of the form name=value", f->defines[i]);
     return DSOPT_OK;
 }
 
-/* ---- from text to a checked rule --------------------------------------------------------------------------------------------------- */
+/* ---- from text to a checked rule ------------------------------------------------------------- */
 
 typedef struct Load {
     dsopt_context *ctx;
@@ -97,9 +102,12 @@ static dsopt_status unknown_rule(dsopt_context *ctx, dsopt_program *p, const cha
     for (size_t i = 0; i < stdlib_count(); i++) names[i] = stdlib_name(i);
     const char *near = diag_suggest(name, names, stdlib_count());
     if (near)
-        return error_set(ctx, DSOPT_FILE_ERROR, "there is no file and no rule of the standard library '%s'; did you mean '%s'?", name,
-                         near);
-    return error_set(ctx, DSOPT_FILE_ERROR, "there is no file and no rule of the standard library '%s'", name);
+        return error_set(
+            ctx, DSOPT_FILE_ERROR,
+            "there is no file and no rule of the standard library '%s'; did you mean '%s'?", name,
+            near);
+    return error_set(ctx, DSOPT_FILE_ERROR,
+                     "there is no file and no rule of the standard library '%s'", name);
 }
 
 /* The file that a path or name means, in the source set; -1: *st is set. */
@@ -108,10 +116,12 @@ static int open_source(const Load *l, dsopt_status *st)
     dsopt_program *p = l->p;
     const char *name = l->path;
     size_t n = strlen(name), len;
-    bool file = strchr(name, '/') || (n > 4 && strcmp(name + n - 4, ".opt") == 0 && access(name, F_OK) == 0);
+    bool file = strchr(name, '/') ||
+                (n > 4 && strcmp(name + n - 4, ".opt") == 0 && access(name, F_OK) == 0);
     int at = -1;
     if (file) {
-        if ((at = source_read(&p->source.diags, name)) < 0) *st = diag_status(l->ctx, p, DSOPT_FILE_ERROR);
+        if ((at = source_read(&p->source.diags, name)) < 0)
+            *st = diag_status(l->ctx, p, DSOPT_FILE_ERROR);
         return at;
     }
     const char *text = stdlib_text(name, &len);
@@ -120,15 +130,19 @@ static int open_source(const Load *l, dsopt_status *st)
         return -1;
     }
     if (n > 4 && strcmp(name + n - 4, ".opt") == 0) n -= 4;
-    at = source_add(&p->source.sources, arena_printf(&p->arena, "<stdlib>/%.*s.opt", (int)n, name), text, len);
+    at = source_add(&p->source.sources, arena_printf(&p->arena, "<stdlib>/%.*s.opt", (int)n, name),
+                    text, len);
     if (at < 0) *st = error_set(l->ctx, DSOPT_INTERNAL, "the rule '%s' is too large", name);
     return at;
 }
 
 static int add_text(const Load *l, dsopt_status *st)
 {
-    int at = source_add(&l->p->source.sources, l->label ? l->label : "<text>", l->text, strlen(l->text));
-    if (at < 0) *st = error_set(l->ctx, DSOPT_INVALID_PROGRAM, "%s: the text is longer than 16 MiB", l->label ? l->label : "<text>");
+    int at =
+        source_add(&l->p->source.sources, l->label ? l->label : "<text>", l->text, strlen(l->text));
+    if (at < 0)
+        *st = error_set(l->ctx, DSOPT_INVALID_PROGRAM, "%s: the text is longer than 16 MiB",
+                        l->label ? l->label : "<text>");
     return at;
 }
 
@@ -170,26 +184,29 @@ static dsopt_status program_make(Load *l, dsopt_program **out)
     return DSOPT_OK;
 }
 
-dsopt_status dsopt_program_load(dsopt_context *ctx, const char *path_or_name, const dsopt_program_options *options,
-                                dsopt_program **out)
+dsopt_status dsopt_program_load(dsopt_context *ctx, const char *path_or_name,
+                                const dsopt_program_options *options, dsopt_program **out)
 {
     if (out) *out = NULL;
     if (!ctx) return DSOPT_INVALID_ARGUMENT;
     if (!out || !path_or_name || !*path_or_name)
-        return error_set(ctx, DSOPT_INVALID_ARGUMENT, "dsopt_program_load: %s", out ? "no path or name was given" : "out is NULL");
+        return error_set(ctx, DSOPT_INVALID_ARGUMENT, "dsopt_program_load: %s",
+                         out ? "no path or name was given" : "out is NULL");
     return program_make(&(Load){.ctx = ctx, .options = options, .path = path_or_name}, out);
 }
 
-dsopt_status dsopt_program_compile(dsopt_context *ctx, const char *text, const char *label, const dsopt_program_options *options,
-                                   dsopt_program **out)
+dsopt_status dsopt_program_compile(dsopt_context *ctx, const char *text, const char *label,
+                                   const dsopt_program_options *options, dsopt_program **out)
 {
     if (out) *out = NULL;
     if (!ctx) return DSOPT_INVALID_ARGUMENT;
-    if (!out || !text) return error_set(ctx, DSOPT_INVALID_ARGUMENT, "dsopt_program_compile: %s is NULL", out ? "text" : "out");
+    if (!out || !text)
+        return error_set(ctx, DSOPT_INVALID_ARGUMENT, "dsopt_program_compile: %s is NULL",
+                         out ? "text" : "out");
     return program_make(&(Load){.ctx = ctx, .options = options, .text = text, .label = label}, out);
 }
 
-/* ---- references -------------------------------------------------------------------------------------------------------------------- */
+/* ---- references ------------------------------------------------------------------------------ */
 
 void dsopt_program_retain(dsopt_program *p)
 {
@@ -216,7 +233,7 @@ const char *dsopt_program_name(const dsopt_program *p)
     return p ? p->name : NULL;
 }
 
-/* ---- what grows behind the lock ---------------------------------------------------------------------------------------------------- */
+/* ---- what grows behind the lock -------------------------------------------------------------- */
 
 typedef struct Grow { /* arguments of one of the functions below */
     dsopt_context *ctx;
@@ -250,7 +267,8 @@ static dsopt_status module_storage(Grow *g, IrModule *m, DType **out)
 {
     StrBuf err = {.arena = &g->p->arena};
     DType *d = ARENA_ARRAY(&g->p->arena, DType, m->nelem);
-    if (!storage_parse(g->p->source.storage, m, d, &err)) return error_set_text(g->ctx, DSOPT_INVALID_ARGUMENT, err.text);
+    if (!storage_parse(g->p->source.storage, m, d, &err))
+        return error_set_text(g->ctx, DSOPT_INVALID_ARGUMENT, err.text);
     if (!storage_names(g->p->source.storage, "p")) d[0] = DT_COUNT;
     if (!storage_names(g->p->source.storage, "g")) d[1] = DT_COUNT;
     *out = d;
@@ -268,12 +286,14 @@ static dsopt_status module_body(void *arg)
         IrModule *m = ir_lower(&p->arena, &p->source.diags, p->source.rule, &o);
         if (!m) return diag_status(g->ctx, p, DSOPT_INTERNAL);
         m = ir_run_passes(&p->arena, m, NULL, NULL, &why);
-        if (!m) return error_set_text(g->ctx, DSOPT_INTERNAL, why.text ? why.text : "a pass failed");
+        if (!m)
+            return error_set_text(g->ctx, DSOPT_INTERNAL, why.text ? why.text : "a pass failed");
         dsopt_status st = module_storage(g, m, &pm->storage);
         if (st != DSOPT_OK) return st;
         pm->m = m;
     }
-    if (!pm->plan && g->ctx->backend->build_variant && !p->compute_f64 && !(pm->plan = plan_make(&p->arena, pm->m)))
+    if (!pm->plan && g->ctx->backend->build_variant && !p->compute_f64 &&
+        !(pm->plan = plan_make(&p->arena, pm->m)))
         return error_set(g->ctx, DSOPT_INTERNAL, "the program could not be scheduled");
     return DSOPT_OK;
 }
@@ -290,7 +310,9 @@ static const Variant *find_variant(Grow *g)
     ProgramModule *pm = g->pm;
     size_t bytes = pm->m->nelem * sizeof *g->storage;
     for (size_t i = 0; i < pm->nvariants; i++)
-        if (pm->variants[i]->body == g->body && memcmp(pm->variants[i]->storage, g->storage, bytes) == 0) return pm->variants[i];
+        if (pm->variants[i]->body == g->body &&
+            memcmp(pm->variants[i]->storage, g->storage, bytes) == 0)
+            return pm->variants[i];
     Variant *v = plan_variant(&g->p->arena, pm->plan, g->body, g->storage);
     if (v) ARENA_PUSH(&g->p->arena, pm->variants, pm->nvariants, pm->cap, v);
     return v;
@@ -298,8 +320,9 @@ static const Variant *find_variant(Grow *g)
 
 static dsopt_status build_failed(Grow *g, StrBuf *why)
 {
-    return error_set(g->ctx, DSOPT_BACKEND_FAILED, "backend \"%s\" could not build '%s': %s", g->ctx->backend->name, g->p->name,
-                     why->text ? why->text : "no reason given");
+    if (!why->len) return error_oom(g->ctx);
+    return error_set(g->ctx, DSOPT_BACKEND_FAILED, "backend \"%s\" could not build '%s': %s",
+                     g->ctx->backend->name, g->p->name, why->text);
 }
 
 static dsopt_status build_body(void *arg)
@@ -308,15 +331,21 @@ static dsopt_status build_body(void *arg)
     const Backend *backend = g->ctx->backend;
     const BackendOptions *o = &g->ctx->options;
     const Variant *v = find_variant(g);
-    if (!v) return error_set(g->ctx, DSOPT_INTERNAL, "'%s' could not be scheduled for these dtypes", g->p->name);
+    if (!v)
+        return error_set(g->ctx, DSOPT_INTERNAL, "'%s' could not be scheduled for these dtypes",
+                         g->p->name);
     for (Built *b = g->pm->built; b; b = b->next)
-        if (b->variant == v && b->backend == backend && same_text(b->isa, o->isa) && same_text(b->cc, o->cc)) {
+        if (b->variant == v && b->backend == backend && same_text(b->isa, o->isa) &&
+            same_text(b->cc, o->cc)) {
             g->result = b;
             return DSOPT_OK;
         }
     StrBuf why = {.arena = &g->p->arena};
     Built *b = ARENA_NEW(&g->p->arena, Built);
-    *b = (Built){.backend = backend, .variant = v, .isa = keep_text(g->p, o->isa), .cc = keep_text(g->p, o->cc)};
+    *b = (Built){.backend = backend,
+                 .variant = v,
+                 .isa = keep_text(g->p, o->isa),
+                 .cc = keep_text(g->p, o->cc)};
     if (!backend->build_variant(g->pm->plan, v, o, &b->code, &why)) return build_failed(g, &why);
     b->next = g->pm->built;
     g->pm->built = b;
@@ -324,8 +353,8 @@ static dsopt_status build_body(void *arg)
     return DSOPT_OK;
 }
 
-dsopt_status program_build(dsopt_context *ctx, dsopt_program *p, ProgramModule *pm, uint32_t body, const DType *storage,
-                           const Built **out)
+dsopt_status program_build(dsopt_context *ctx, dsopt_program *p, ProgramModule *pm, uint32_t body,
+                           const DType *storage, const Built **out)
 {
     Grow g = {.ctx = ctx, .p = p, .pm = pm, .body = body, .storage = storage};
     dsopt_status st = grow(&g, build_body);
@@ -345,7 +374,8 @@ static dsopt_status scalars_body(void *arg)
         }
     StrBuf why = {.arena = &g->p->arena};
     BuiltPrograms *b = ARENA_NEW(&g->p->arena, BuiltPrograms);
-    *b = (BuiltPrograms){.backend = backend, .isa = keep_text(g->p, o->isa), .cc = keep_text(g->p, o->cc)};
+    *b = (BuiltPrograms){
+        .backend = backend, .isa = keep_text(g->p, o->isa), .cc = keep_text(g->p, o->cc)};
     if (!backend->build_scalars(g->pm->plan, o, &b->code, &why)) return build_failed(g, &why);
     b->next = g->pm->scalars;
     g->pm->scalars = b;
@@ -353,7 +383,8 @@ static dsopt_status scalars_body(void *arg)
     return DSOPT_OK;
 }
 
-dsopt_status program_build_scalars(dsopt_context *ctx, dsopt_program *p, ProgramModule *pm, const BuiltPrograms **out)
+dsopt_status program_build_scalars(dsopt_context *ctx, dsopt_program *p, ProgramModule *pm,
+                                   const BuiltPrograms **out)
 {
     Grow g = {.ctx = ctx, .p = p, .pm = pm};
     dsopt_status st = grow(&g, scalars_body);

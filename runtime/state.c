@@ -1,10 +1,12 @@
 /* state.c - states, clocks and their names: enumerated, found, read and written.
  *
- * The numbering is fixed by program and tensors: for each tensor, in the order given, its states (elements, then scalars, then t);
- * then for each group the states of that rate; then the global ones with s.
+ * The numbering is fixed by program and tensors: for each tensor, in the order given, its states
+ * (elements, then scalars, then t); then for each group the states of that rate; then the global
+ * ones with s.
  *
  *     adamw, tensors w and b in group default:
- *       0 default.adamw.m of w   1 default.adamw.v of w   2 default.adamw.t of w   3 … 5 of b   6 adamw.s
+ *       0 default.adamw.m of w   1 default.adamw.v of w   2 default.adamw.t of w   3 … 5 of b
+ *       6 adamw.s
  */
 #include "internal.h"
 #include <math.h>
@@ -13,16 +15,16 @@
 
 typedef struct StateRef {
     const Slot *slot;
-    int64_t tensor;     /* -1: none */
-    uint32_t group;     /* of the tensor, or of the state */
+    int64_t tensor; /* -1: none */
+    uint32_t group; /* of the tensor, or of the state */
     const char *path;
-    double *scalar;     /* where it is, or */
-    void *elements;     /* NULL: an empty tensor's */
+    double *scalar; /* where it is, or */
+    void *elements; /* NULL: an empty tensor's */
     DType storage;
     int64_t count;
 } StateRef;
 
-/* ---- names ----------------------------------------------------------------------------------------------------------------------------- */
+/* ---- names ----------------------------------------------------------------------------------- */
 
 static bool is_state(const Slot *s)
 {
@@ -59,7 +61,8 @@ static bool of_all(const Slot *s)
 static const char *path_of(dsopt_optimizer *opt, const Slot *s, const char *group)
 {
     Arena *a = &opt->arena;
-    const char *path = s->path && *s->path ? s->path : arena_printf(a, "%s.%s", opt->prog->name, s->name);
+    const char *path =
+        s->path && *s->path ? s->path : arena_printf(a, "%s.%s", opt->prog->name, s->name);
     return group ? arena_printf(a, "%s.%s", group, path) : path;
 }
 
@@ -69,22 +72,25 @@ void state_names(dsopt_optimizer *opt)
     opt->group_states = collect(opt, &opt->ngroup_states, of_groups);
     opt->global_states = collect(opt, &opt->nglobal_states, of_all);
     size_t per_group = opt->ntensor_states + opt->ngroup_states;
-    const char **next = opt->paths = ARENA_ARRAY(&opt->arena, const char *, opt->ngroups * per_group + opt->nglobal_states);
+    const char **next = opt->paths =
+        ARENA_ARRAY(&opt->arena, const char *, opt->ngroups *per_group + opt->nglobal_states);
     for (uint32_t g = 0; g < opt->ngroups; g++) {
         for (uint32_t i = 0; i < opt->ntensor_states; i++)
             *next++ = path_of(opt, &opt->m->slots[opt->tensor_states[i]], opt->groups[g].name);
         for (uint32_t i = 0; i < opt->ngroup_states; i++)
             *next++ = path_of(opt, &opt->m->slots[opt->group_states[i]], opt->groups[g].name);
     }
-    for (uint32_t i = 0; i < opt->nglobal_states; i++) *next++ = path_of(opt, &opt->m->slots[opt->global_states[i]], NULL);
+    for (uint32_t i = 0; i < opt->nglobal_states; i++)
+        *next++ = path_of(opt, &opt->m->slots[opt->global_states[i]], NULL);
 }
 
-/* ---- by number ---------------------------------------------------------------------------------------------------------------------------- */
+/* ---- by number ------------------------------------------------------------------------------- */
 
 size_t dsopt_state_count(const dsopt_optimizer *opt)
 {
     if (!opt) return 0;
-    return opt->ntensors * opt->ntensor_states + (size_t)opt->ngroups * opt->ngroup_states + opt->nglobal_states;
+    return opt->ntensors * opt->ntensor_states + (size_t)opt->ngroups * opt->ngroup_states +
+           opt->nglobal_states;
 }
 
 static StateRef tensor_state(const dsopt_optimizer *opt, size_t tensor, uint32_t k)
@@ -109,8 +115,10 @@ static StateRef tensor_state(const dsopt_optimizer *opt, size_t tensor, uint32_t
 
 static StateRef state_at(const dsopt_optimizer *opt, size_t i)
 {
-    size_t of_tensors = opt->ntensors * opt->ntensor_states, grouped = (size_t)opt->ngroups * opt->ngroup_states;
-    if (i < of_tensors) return tensor_state(opt, i / opt->ntensor_states, (uint32_t)(i % opt->ntensor_states));
+    size_t of_tensors = opt->ntensors * opt->ntensor_states,
+           grouped = (size_t)opt->ngroups * opt->ngroup_states;
+    if (i < of_tensors)
+        return tensor_state(opt, i / opt->ntensor_states, (uint32_t)(i % opt->ntensor_states));
     i -= of_tensors;
     size_t per_group = opt->ntensor_states + opt->ngroup_states;
     StateRef r = {.tensor = -1, .count = 1};
@@ -132,12 +140,16 @@ static StateRef state_at(const dsopt_optimizer *opt, size_t i)
 
 static dsopt_dtype dtype_public(DType d)
 {
-    return d == DT_F32 ? DSOPT_F32 : d == DT_F16 ? DSOPT_F16 : d == DT_BF16 ? DSOPT_BF16 : DSOPT_F64;
+    return d == DT_F32    ? DSOPT_F32
+           : d == DT_F16  ? DSOPT_F16
+           : d == DT_BF16 ? DSOPT_BF16
+                          : DSOPT_F64;
 }
 
 static dsopt_status state_get(dsopt_optimizer *opt, size_t i, StateRef *out)
 {
-    if (i >= dsopt_state_count(opt)) return error_set(opt->ctx, DSOPT_INVALID_ARGUMENT, "there is no state number %zu", i);
+    if (i >= dsopt_state_count(opt))
+        return error_set(opt->ctx, DSOPT_INVALID_ARGUMENT, "there is no state number %zu", i);
     *out = state_at(opt, i);
     return DSOPT_OK;
 }
@@ -146,7 +158,8 @@ dsopt_status dsopt_state_info_read(dsopt_optimizer *opt, size_t i, dsopt_state_i
 {
     OPT_CHECK(opt);
     StateRef r;
-    if (!info) return error_set(opt->ctx, DSOPT_INVALID_ARGUMENT, "dsopt_state_info_read: info is NULL");
+    if (!info)
+        return error_set(opt->ctx, DSOPT_INVALID_ARGUMENT, "dsopt_state_info_read: info is NULL");
     dsopt_status st = state_get(opt, i, &r);
     if (st != DSOPT_OK) return st;
     dsopt_state_info s = {.path = r.path,
@@ -160,7 +173,7 @@ dsopt_status dsopt_state_info_read(dsopt_optimizer *opt, size_t i, dsopt_state_i
     return st;
 }
 
-/* ---- by name ------------------------------------------------------------------------------------------------------------------------------ */
+/* ---- by name --------------------------------------------------------------------------------- */
 
 static dsopt_status unknown_state(dsopt_optimizer *opt, const char *tensor, const char *path)
 {
@@ -171,14 +184,17 @@ static dsopt_status unknown_state(dsopt_optimizer *opt, const char *tensor, cons
         if (!is_state(s) || of_tensors(s) != (tensor != NULL)) continue;
         len += (size_t)snprintf(all + len, sizeof all - len, "%s%s", len ? ", " : "", s->name);
     }
-    return error_set(opt->ctx, DSOPT_UNKNOWN_NAME, "'%s' has no state '%s' %s (there are %s)", opt->prog->name, path,
-                     tensor ? "of tensors" : "of groups or of all", *all ? all : "none");
+    return error_set(opt->ctx, DSOPT_UNKNOWN_NAME, "'%s' has no state '%s' %s (there are %s)",
+                     opt->prog->name, path, tensor ? "of tensors" : "of groups or of all",
+                     *all ? all : "none");
 }
 
 dsopt_status dsopt_state_find(dsopt_optimizer *opt, const char *tensor, const char *path, size_t *i)
 {
     OPT_CHECK(opt);
-    if (!path || !i) return error_set(opt->ctx, DSOPT_INVALID_ARGUMENT, "dsopt_state_find: %s is NULL", path ? "i" : "path");
+    if (!path || !i)
+        return error_set(opt->ctx, DSOPT_INVALID_ARGUMENT, "dsopt_state_find: %s is NULL",
+                         path ? "i" : "path");
     size_t begin = opt->ntensors * opt->ntensor_states, end = dsopt_state_count(opt), at = 0;
     if (tensor) {
         size_t t;
@@ -196,33 +212,39 @@ dsopt_status dsopt_state_find(dsopt_optimizer *opt, const char *tensor, const ch
         at = k;
     }
     if (found == 0) return unknown_state(opt, tensor, path);
-    if (found > 1) return error_set(opt->ctx, DSOPT_UNKNOWN_NAME, "more than one state is called '%s': write more of its path", path);
+    if (found > 1)
+        return error_set(opt->ctx, DSOPT_UNKNOWN_NAME,
+                         "more than one state is called '%s': write more of its path", path);
     *i = at;
     return DSOPT_OK;
 }
 
-/* ---- values ------------------------------------------------------------------------------------------------------------------------------- */
+/* ---- values ---------------------------------------------------------------------------------- */
 
 void state_fill(void *base, DType storage, int64_t count, double value)
 {
     for (int64_t k = 0; k < count; k++) elem_set(base, storage, k, value);
 }
 
-static dsopt_status check_copy(dsopt_optimizer *opt, const StateRef *r, dsopt_dtype dtype, const void *values, int64_t count,
-                               DType *as)
+static dsopt_status check_copy(dsopt_optimizer *opt, const StateRef *r, dsopt_dtype dtype,
+                               const void *values, int64_t count, DType *as)
 {
     static const DType internal[] = {DT_COUNT, DT_F32, DT_F64, DT_F16, DT_BF16};
     if ((unsigned)dtype >= COUNT_OF(internal))
-        return error_set(opt->ctx, DSOPT_INVALID_ARGUMENT, "state '%s': dtype %d is none that this version knows", r->path, (int)dtype);
+        return error_set(opt->ctx, DSOPT_INVALID_ARGUMENT,
+                         "state '%s': dtype %d is none that this version knows", r->path,
+                         (int)dtype);
     if (count != r->count)
-        return error_set(opt->ctx, DSOPT_INVALID_ARGUMENT, "state '%s' has %lld values, not %lld", r->path, (long long)r->count,
-                         (long long)count);
-    if (!values && count) return error_set(opt->ctx, DSOPT_INVALID_ARGUMENT, "state '%s': values is NULL", r->path);
+        return error_set(opt->ctx, DSOPT_INVALID_ARGUMENT, "state '%s' has %lld values, not %lld",
+                         r->path, (long long)r->count, (long long)count);
+    if (!values && count)
+        return error_set(opt->ctx, DSOPT_INVALID_ARGUMENT, "state '%s': values is NULL", r->path);
     *as = dtype == DSOPT_DTYPE_DEFAULT ? r->storage : internal[dtype];
     return DSOPT_OK;
 }
 
-dsopt_status dsopt_state_read(dsopt_optimizer *opt, size_t i, dsopt_dtype dtype, void *values, int64_t count)
+dsopt_status dsopt_state_read(dsopt_optimizer *opt, size_t i, dsopt_dtype dtype, void *values,
+                              int64_t count)
 {
     OPT_CHECK(opt);
     StateRef r;
@@ -235,7 +257,8 @@ dsopt_status dsopt_state_read(dsopt_optimizer *opt, size_t i, dsopt_dtype dtype,
     else if (as == r.storage && count)
         memcpy(values, r.elements, (size_t)count * (size_t)dtype_size(as));
     else
-        for (int64_t k = 0; k < count; k++) elem_set(values, as, k, elem_get(r.elements, r.storage, k));
+        for (int64_t k = 0; k < count; k++)
+            elem_set(values, as, k, elem_get(r.elements, r.storage, k));
     return DSOPT_OK;
 }
 
@@ -243,14 +266,16 @@ static dsopt_status write_scalar(dsopt_optimizer *opt, const StateRef *r, double
 {
     if (r->slot->kind == SLOT_COUNT) {
         if (!(v >= 0 && v <= 0x1p53 && v == floor(v)))
-            return error_set(opt->ctx, DSOPT_OUT_OF_RANGE, "%s = %.17g: it counts steps, 0 … 2^53", r->path, v);
+            return error_set(opt->ctx, DSOPT_OUT_OF_RANGE, "%s = %.17g: it counts steps", r->path,
+                             v);
         opt->stale = true; /* classes of equal t */
     }
     *r->scalar = r->storage == DT_F32 ? (double)(float)v : v;
     return DSOPT_OK;
 }
 
-dsopt_status dsopt_state_write(dsopt_optimizer *opt, size_t i, dsopt_dtype dtype, const void *values, int64_t count)
+dsopt_status dsopt_state_write(dsopt_optimizer *opt, size_t i, dsopt_dtype dtype,
+                               const void *values, int64_t count)
 {
     OPT_CHECK(opt);
     StateRef r;
@@ -262,6 +287,7 @@ dsopt_status dsopt_state_write(dsopt_optimizer *opt, size_t i, dsopt_dtype dtype
     if (as == r.storage && count)
         memcpy(r.elements, values, (size_t)count * (size_t)dtype_size(as));
     else
-        for (int64_t k = 0; k < count; k++) elem_set(r.elements, r.storage, k, elem_get(values, as, k));
+        for (int64_t k = 0; k < count; k++)
+            elem_set(r.elements, r.storage, k, elem_get(values, as, k));
     return DSOPT_OK;
 }

@@ -1,7 +1,9 @@
-/* step.c - the loop around a step: gradients are announced, bound, used once, and every outcome has a name.
+/* step.c - the loop around a step: gradients are announced, bound, used once, and every outcome has
+ * a name.
  *
- * A step uses one generation of gradients, announced by dsopt_accumulate. Whatever it finds wrong before the executor runs changes
- * nothing; the executor decides about a skip before it writes anything.
+ * A step uses one generation of gradients, announced by dsopt_accumulate. Whatever it finds wrong
+ * before the executor runs changes nothing; the executor decides about a skip before it writes
+ * anything.
  *
  *     accumulate, step  ->  APPLIED         step again  ->  DSOPT_NO_NEW_GRADS, nothing moves
  *     accumulate, step with g = [1, inf] in bf16  ->  SKIPPED_OVERFLOW, bad_index 1
@@ -13,14 +15,18 @@
 
 enum { PATIENCE = 2 }; /* generations without an applied step before the log hears of it */
 
-/* ---- before: gradients ------------------------------------------------------------------------------------------------------------------ */
+/* ---- before: gradients ----------------------------------------------------------------------- */
 
 static void warn_unapplied(dsopt_optimizer *opt)
 {
     if (opt->unapplied < PATIENCE || opt->warned) return;
     opt->warned = true;
-    const char *why = opt->report.result == DSOPT_STEP_NONE || opt->micro ? "dsopt_step was not called since" : opt->report.reason;
-    log_line(opt->ctx, DSOPT_LOG_WARNING, "optimizer '%s' is not updating: %lld generations of gradients without an applied step (%s)",
+    const char *why = opt->report.result == DSOPT_STEP_NONE || opt->micro
+                          ? "dsopt_step was not called since"
+                          : opt->report.reason;
+    log_line(opt->ctx, DSOPT_LOG_WARNING,
+             "optimizer '%s' is not updating: %lld generations of gradients without an applied "
+             "step (%s)",
              opt->prog->name, (long long)opt->unapplied, why);
 }
 
@@ -29,8 +35,9 @@ dsopt_status dsopt_accumulate(dsopt_optimizer *opt, double scale_used)
     OPT_CHECK(opt);
     if (!(scale_used == 1))
         return error_set(opt->ctx, DSOPT_SCALE_MISMATCH,
-                         "the gradients were computed with scale %.17g, but '%s' has no loss scaler: its scale is 1", scale_used,
-                         opt->prog->name);
+                         "the gradients were computed with scale %.17g, but '%s' has no loss "
+                         "scaler: its scale is 1",
+                         scale_used, opt->prog->name);
     warn_unapplied(opt);
     opt->micro++;
     opt->unapplied++;
@@ -41,12 +48,14 @@ dsopt_status dsopt_bind_gradient(dsopt_optimizer *opt, size_t i, const void *gra
 {
     OPT_CHECK(opt);
     if (i >= opt->ntensors)
-        return error_set(opt->ctx, DSOPT_INVALID_ARGUMENT, "there is no tensor number %zu (there are %zu)", i, opt->ntensors);
+        return error_set(opt->ctx, DSOPT_INVALID_ARGUMENT,
+                         "there is no tensor number %zu (there are %zu)", i, opt->ntensors);
     TensorInfo *t = &opt->tensors[i];
     if (t->grad == grad) return DSOPT_OK;
     uintptr_t bytes = (uintptr_t)t->numel * (uintptr_t)dtype_size(t->grad_dtype);
     if (grad && (uintptr_t)grad + bytes < bytes)
-        return error_set(opt->ctx, DSOPT_INVALID_TENSOR, "tensor '%s': its gradient reaches past the end of memory", t->name);
+        return error_set(opt->ctx, DSOPT_INVALID_TENSOR,
+                         "tensor '%s': its gradient reaches past the end of memory", t->name);
     if (t->live >= 0) {
         opt->x.tensors[t->live].ptr[1] = (void *)grad;
         opt->stale |= !t->grad != !grad;
@@ -56,7 +65,7 @@ dsopt_status dsopt_bind_gradient(dsopt_optimizer *opt, size_t i, const void *gra
     return DSOPT_OK;
 }
 
-/* ---- after: what happened ----------------------------------------------------------------------------------------------------------------- */
+/* ---- after: what happened -------------------------------------------------------------------- */
 
 /* The step counter of the report, and what stays until the next one. */
 static void report_begin(dsopt_optimizer *opt, dsopt_result result)
@@ -78,7 +87,8 @@ static int64_t first_bad(const TensorInfo *t)
     return -1;
 }
 
-/* A guarded program looks at 16-bit gradients; the first bad one, in the order given, is what a user wants to hear about. */
+/* A guarded program looks at 16-bit gradients; the first bad one, in the order given, is what a
+ * user wants to hear about. */
 static void report_skip(dsopt_optimizer *opt)
 {
     report_begin(opt, DSOPT_STEP_SKIPPED_OVERFLOW);
@@ -90,8 +100,8 @@ static void report_skip(dsopt_optimizer *opt)
         r->bad_tensor = (int64_t)i;
         r->bad_index = k;
         r->bad_rank = 0;
-        snprintf(r->reason, sizeof r->reason, "the gradient of '%.100s' is %g at element %lld", t->name,
-                 elem_get(t->grad, t->grad_dtype, k), (long long)k);
+        snprintf(r->reason, sizeof r->reason, "the gradient of '%.100s' is %g at element %lld",
+                 t->name, elem_get(t->grad, t->grad_dtype, k), (long long)k);
         return;
     }
     snprintf(r->reason, sizeof r->reason, "the program decided to skip");
@@ -131,13 +141,15 @@ static void report_idle(dsopt_optimizer *opt, dsopt_result result, const char *w
     snprintf(opt->report.reason, sizeof opt->report.reason, "%s", why);
 }
 
-/* ---- the step -------------------------------------------------------------------------------------------------------------------------------- */
+/* ---- the step -------------------------------------------------------------------------------- */
 
 static dsopt_status step_failed(dsopt_optimizer *opt, ExecOutcome outcome)
 {
     if (outcome == EXEC_NOTHING_WRITTEN) return error_oom(opt->ctx);
-    opt->poison = "a step failed after it had begun to write, so that parameters and state are of different steps";
-    return error_set(opt->ctx, DSOPT_POISONED, "this optimizer can only be destroyed: %s", opt->poison);
+    opt->poison = "a step failed after it had begun to write, so that parameters and state are of "
+                  "different steps";
+    return error_set(opt->ctx, DSOPT_POISONED, "this optimizer can only be destroyed: %s",
+                     opt->poison);
 }
 
 dsopt_status dsopt_step(dsopt_optimizer *opt)

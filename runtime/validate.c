@@ -1,7 +1,9 @@
-/* validate.c - tensors as a caller gives them: everything that can be wrong, before anything is made.
+/* validate.c - tensors as a caller gives them: everything that can be wrong, before anything is
+ * made.
  *
- * Ensures: what passes has a unique name, a shape whose bytes can be counted, a dtype that the program can work on, and memory that
- * nothing else here writes. Messages name the tensor (by number, where its name is the problem).
+ * Ensures: what passes has a unique name, a shape whose bytes can be counted, a dtype that the
+ * program can work on, and memory that nothing else here writes. Messages name the tensor (by
+ * number, where its name is the problem).
  *
  *   in:  {.name = "w", .shape = {3, -1}, …}
  *   out: DSOPT_INVALID_TENSOR "tensor 'w': dimension 1 of its shape [3, -1] is negative"
@@ -37,21 +39,27 @@ static dsopt_status check_shape(dsopt_context *ctx, const dsopt_tensor *t, Tenso
 {
     char text[256];
     if (t->ndim < 0 || t->ndim > MAX_DIMS)
-        return error_set(ctx, DSOPT_INVALID_TENSOR, "tensor '%s': ndim = %d is outside of 0 … %d", t->name, t->ndim, MAX_DIMS);
+        return error_set(ctx, DSOPT_INVALID_TENSOR, "tensor '%s': ndim = %d is outside of 0 … %d",
+                         t->name, t->ndim, MAX_DIMS);
     if (t->ndim > 0 && !t->shape)
-        return error_set(ctx, DSOPT_INVALID_TENSOR, "tensor '%s': shape is NULL, but ndim is %d", t->name, t->ndim);
+        return error_set(ctx, DSOPT_INVALID_TENSOR, "tensor '%s': shape is NULL, but ndim is %d",
+                         t->name, t->ndim);
     shape_text(t, text, sizeof text);
     bool empty = false, overflow = false;
     int64_t numel = 1;
     for (int d = 0; d < t->ndim; d++) {
         if (t->shape[d] < 0)
-            return error_set(ctx, DSOPT_INVALID_TENSOR, "tensor '%s': dimension %d of its shape %s is negative", t->name, d, text);
+            return error_set(ctx, DSOPT_INVALID_TENSOR,
+                             "tensor '%s': dimension %d of its shape %s is negative", t->name, d,
+                             text);
         empty |= t->shape[d] == 0;
         overflow |= !empty && __builtin_mul_overflow(numel, t->shape[d], &numel);
     }
     /* Bytes of the widest type must be countable, too. */
     if (!empty && (overflow || numel > INT64_MAX / 16))
-        return error_set(ctx, DSOPT_INVALID_TENSOR, "tensor '%s': shape %s has more elements than can be counted", t->name, text);
+        return error_set(ctx, DSOPT_INVALID_TENSOR,
+                         "tensor '%s': shape %s has more elements than can be counted", t->name,
+                         text);
     info->numel = empty ? 0 : numel;
     info->ndim = t->ndim;
     info->rows = t->ndim >= 2 ? t->shape[t->ndim - 2] : 1;
@@ -66,7 +74,8 @@ static dsopt_status check_strides(dsopt_context *ctx, const dsopt_tensor *t, con
     for (int d = t->ndim - 1; d >= 0; d--) {
         if (t->shape[d] != 1 && t->strides[d] != expected)
             return error_set(ctx, DSOPT_INVALID_TENSOR,
-                             "tensor '%s': stride %lld of dimension %d (contiguous: %lld): only contiguous row-major tensors can be "
+                             "tensor '%s': stride %lld of dimension %d (contiguous: %lld): only "
+                             "contiguous row-major tensors can be "
                              "updated in place",
                              t->name, (long long)t->strides[d], d, (long long)expected);
         expected *= t->shape[d];
@@ -74,41 +83,50 @@ static dsopt_status check_strides(dsopt_context *ctx, const dsopt_tensor *t, con
     return DSOPT_OK;
 }
 
-static dsopt_status check_dtype(dsopt_context *ctx, const dsopt_tensor *t, const char *what, dsopt_dtype given, DType absent, bool f64,
-                                DType *out)
+static dsopt_status check_dtype(dsopt_context *ctx, const dsopt_tensor *t, const char *what,
+                                dsopt_dtype given, DType absent, bool f64, DType *out)
 {
     *out = given == DSOPT_DTYPE_DEFAULT ? absent : dtype_internal(given);
     if (*out == DT_COUNT)
-        return error_set(ctx, DSOPT_INVALID_TENSOR, "tensor '%s': %s dtype %d is none that this version knows", t->name, what,
+        return error_set(ctx, DSOPT_INVALID_TENSOR,
+                         "tensor '%s': %s dtype %d is none that this version knows", t->name, what,
                          (int)given);
     if (*out == DT_F64 && !f64)
         return error_set(ctx, DSOPT_INVALID_TENSOR,
-                         "tensor '%s': %s dtype f64 is not supported (f32, f16 and bf16 are; f64 only by programs compiled with "
+                         "tensor '%s': %s dtype f64 is not supported (f32, f16 and bf16 are; f64 "
+                         "only by programs compiled with "
                          "compute \"f64\")",
                          t->name, what);
     return DSOPT_OK;
 }
 
-static dsopt_status check_tensor(dsopt_context *ctx, const dsopt_tensor *t, bool f64, TensorInfo *info)
+static dsopt_status check_tensor(dsopt_context *ctx, const dsopt_tensor *t, bool f64,
+                                 TensorInfo *info)
 {
     dsopt_status st = check_shape(ctx, t, info);
     if (st == DSOPT_OK) st = check_strides(ctx, t, info);
-    if (st == DSOPT_OK) st = check_dtype(ctx, t, "parameter", t->dtype, f64 ? DT_F64 : DT_F32, f64, &info->dtype);
-    if (st == DSOPT_OK) st = check_dtype(ctx, t, "gradient", t->grad_dtype, info->dtype, f64, &info->grad_dtype);
+    if (st == DSOPT_OK)
+        st = check_dtype(ctx, t, "parameter", t->dtype, f64 ? DT_F64 : DT_F32, f64, &info->dtype);
+    if (st == DSOPT_OK)
+        st = check_dtype(ctx, t, "gradient", t->grad_dtype, info->dtype, f64, &info->grad_dtype);
     if (st != DSOPT_OK) return st;
     if (t->group && !*t->group)
-        return error_set(ctx, DSOPT_INVALID_TENSOR, "tensor '%s': its group's name is empty (NULL means \"default\")", t->name);
+        return error_set(ctx, DSOPT_INVALID_TENSOR,
+                         "tensor '%s': its group's name is empty (NULL means \"default\")",
+                         t->name);
     if (!t->param && info->numel > 0)
-        return error_set(ctx, DSOPT_INVALID_TENSOR, "tensor '%s': param is NULL, but it has %lld elements", t->name,
+        return error_set(ctx, DSOPT_INVALID_TENSOR,
+                         "tensor '%s': param is NULL, but it has %lld elements", t->name,
                          (long long)info->numel);
     info->param = t->param;
     info->grad = t->grad;
     return DSOPT_OK;
 }
 
-/* ---- overlaps ------------------------------------------------------------------------------------------------------------------ */
+/* ---- overlaps -------------------------------------------------------------------------------- */
 
-/* Sorts by begin: nothing to do where buffers keep their order from step to step, which is the usual case. */
+/* Sorts by begin: nothing to do where buffers keep their order from step to step, which is the
+ * usual case. */
 static void spans_sort(Interval *v, Interval *tmp, size_t n)
 {
     size_t sorted = 1;
@@ -117,9 +135,11 @@ static void spans_sort(Interval *v, Interval *tmp, size_t n)
     Interval *from = v, *to = tmp;
     for (size_t width = 1; width < n; width *= 2) {
         for (size_t lo = 0; lo < n; lo += 2 * width) {
-            size_t mid = lo + width < n ? lo + width : n, hi = lo + 2 * width < n ? lo + 2 * width : n;
+            size_t mid = lo + width < n ? lo + width : n,
+                   hi = lo + 2 * width < n ? lo + 2 * width : n;
             for (size_t i = lo, a = lo, b = mid; i < hi; i++)
-                to[i] = a < mid && (b >= hi || from[a].begin <= from[b].begin) ? from[a++] : from[b++];
+                to[i] =
+                    a < mid && (b >= hi || from[a].begin <= from[b].begin) ? from[a++] : from[b++];
         }
         Interval *swap = from;
         from = to;
@@ -143,24 +163,28 @@ bool spans_overlap(Interval *v, Interval *tmp, size_t n, const Interval **a, con
     return false;
 }
 
-dsopt_status spans_report(dsopt_context *ctx, const TensorInfo *tensors, const Interval *a, const Interval *b)
+dsopt_status spans_report(dsopt_context *ctx, const TensorInfo *tensors, const Interval *a,
+                          const Interval *b)
 {
     if (a->tensor > b->tensor || (a->tensor == b->tensor && a->is_grad)) {
         const Interval *swap = a;
         a = b;
         b = swap;
     }
-    return error_set(ctx, DSOPT_INVALID_TENSOR, "the %s of tensor '%s' and the %s of tensor '%s' share memory",
-                     a->is_grad ? "gradient" : "parameter", tensors[a->tensor].name, b->is_grad ? "gradient" : "parameter",
-                     tensors[b->tensor].name);
+    return error_set(ctx, DSOPT_INVALID_TENSOR,
+                     "the %s of tensor '%s' and the %s of tensor '%s' share memory",
+                     a->is_grad ? "gradient" : "parameter", tensors[a->tensor].name,
+                     b->is_grad ? "gradient" : "parameter", tensors[b->tensor].name);
 }
 
 static bool span_of(const TensorInfo *t, uint32_t index, bool is_grad, Interval *out)
 {
     const void *p = is_grad ? t->grad : t->param;
     if (!p || t->numel == 0) return false;
-    uintptr_t bytes = (uintptr_t)t->numel * (uintptr_t)dtype_size(is_grad ? t->grad_dtype : t->dtype);
-    *out = (Interval){.begin = (uintptr_t)p, .end = (uintptr_t)p + bytes, .tensor = index, .is_grad = is_grad};
+    uintptr_t bytes =
+        (uintptr_t)t->numel * (uintptr_t)dtype_size(is_grad ? t->grad_dtype : t->dtype);
+    *out = (Interval){
+        .begin = (uintptr_t)p, .end = (uintptr_t)p + bytes, .tensor = index, .is_grad = is_grad};
     return true;
 }
 
@@ -177,26 +201,31 @@ static dsopt_status check_addresses(dsopt_context *ctx, const TensorInfo *t)
     Interval s;
     for (int grad = 0; grad < 2; grad++)
         if (span_of(t, 0, grad, &s) && s.end < s.begin)
-            return error_set(ctx, DSOPT_INVALID_TENSOR, "tensor '%s': its %s reaches past the end of memory", t->name,
+            return error_set(ctx, DSOPT_INVALID_TENSOR,
+                             "tensor '%s': its %s reaches past the end of memory", t->name,
                              grad ? "gradient" : "parameter");
     return DSOPT_OK;
 }
 
-/* ---- all of them --------------------------------------------------------------------------------------------------------------- */
+/* ---- all of them ----------------------------------------------------------------------------- */
 
 /* The i-th struct of an array whose stride is the caller's size. */
-static dsopt_status tensor_in(dsopt_context *ctx, const dsopt_tensor *given, size_t i, dsopt_tensor *out)
+static dsopt_status tensor_in(dsopt_context *ctx, const dsopt_tensor *given, size_t i,
+                              dsopt_tensor *out)
 {
     size_t size = given->size;
     const dsopt_tensor *t = (const void *)((const char *)given + i * size);
     dsopt_status st;
     if (!struct_in(ctx, "dsopt_tensor", out, sizeof *out, t, &st)) return st;
     if (t->size != size)
-        return error_set(ctx, DSOPT_INVALID_ARGUMENT, "tensors[%zu].size is %zu, but that of tensors[0] is %zu", i, t->size, size);
+        return error_set(ctx, DSOPT_INVALID_ARGUMENT,
+                         "tensors[%zu].size is %zu, but that of tensors[0] is %zu", i, t->size,
+                         size);
     return DSOPT_OK;
 }
 
-dsopt_status tensors_validate(dsopt_optimizer *opt, const dsopt_tensor *given, size_t n, bool f64, const char ***group_of)
+dsopt_status tensors_validate(dsopt_optimizer *opt, const dsopt_tensor *given, size_t n, bool f64,
+                              const char ***group_of)
 {
     dsopt_context *ctx = opt->ctx;
     Arena *a = &opt->arena;
@@ -207,12 +236,14 @@ dsopt_status tensors_validate(dsopt_optimizer *opt, const dsopt_tensor *given, s
         dsopt_tensor t;
         dsopt_status st = tensor_in(ctx, given, i, &t);
         if (st != DSOPT_OK) return st;
-        if (!t.name || !*t.name) return error_set(ctx, DSOPT_INVALID_TENSOR, "tensors[%zu] has no name", i);
+        if (!t.name || !*t.name)
+            return error_set(ctx, DSOPT_INVALID_TENSOR, "tensors[%zu] has no name", i);
         t.name = info[i].name = arena_strdup(a, t.name);
         bool added;
         uint32_t other = names_put(&opt->tensor_names, t.name, (uint32_t)i, &added);
         if (!added)
-            return error_set(ctx, DSOPT_INVALID_TENSOR, "tensors[%u] and tensors[%zu] are both named '%s'", other, i, t.name);
+            return error_set(ctx, DSOPT_INVALID_TENSOR,
+                             "tensors[%u] and tensors[%zu] are both named '%s'", other, i, t.name);
         st = check_tensor(ctx, &t, f64, &info[i]);
         if (st == DSOPT_OK) st = check_addresses(ctx, &info[i]);
         if (st != DSOPT_OK) return st;
@@ -222,6 +253,7 @@ dsopt_status tensors_validate(dsopt_optimizer *opt, const dsopt_tensor *given, s
     opt->spans = ARENA_ARRAY(a, Interval, 2 * n);
     opt->spans_tmp = ARENA_ARRAY(a, Interval, 2 * n);
     const Interval *x, *y;
-    if (spans_overlap(opt->spans, opt->spans_tmp, spans_collect(info, n, opt->spans), &x, &y)) return spans_report(ctx, info, x, y);
+    if (spans_overlap(opt->spans, opt->spans_tmp, spans_collect(info, n, opt->spans), &x, &y))
+        return spans_report(ctx, info, x, y);
     return DSOPT_OK;
 }
