@@ -1,7 +1,7 @@
 /* ast.c - trees as text: --emit=ast, golden files, and what the checker made of a rule.
  *
- * The text is stable: numbers in their shortest form, one statement a line, two spaces a level. Typed: `:f32.element` behind names
- * and operators.
+ * The text is stable: numbers in their shortest form, one statement a line, two spaces a level.
+ * Typed: `:f32.element` behind names and operators.
  *
  *     m := lerp(g, m, b1)   ->   (:= m (lerp g m b1))
  *     when t > 1 { p -= g } ->   (when (> t 1)
@@ -78,7 +78,8 @@ static void put_node(Printer *w, const Expr *e, const char *head)
 
 static void put_reduce(Printer *w, const Expr *e)
 {
-    static const char *const names[] = {"sum", "mean", "max", "min", "norm", "rms", "dot", "any", "all", "count"};
+    static const char *const names[] = {"sum", "mean", "max", "min", "norm",
+                                        "rms", "dot",  "any", "all", "count"};
     static const char *const scopes[] = {"tensor", "row", "col", "matrix", "block", "group", "all"};
     sb_printf(w->out, "(%s[%s", names[e->reduce], scopes[e->scope]);
     if (e->scope_size) {
@@ -93,13 +94,17 @@ static void put_reduce(Printer *w, const Expr *e)
 
 static const char *symbol_text(const Expr *e)
 {
-    bool stored = e->sym && (e->sym->kind == SYM_HYPER || e->sym->kind == SYM_STATE) && e->sym->path;
+    bool stored =
+        e->sym && (e->sym->kind == SYM_HYPER || e->sym->kind == SYM_STATE) && e->sym->path;
     return stored ? e->sym->path : e->name.text;
 }
 
 static const char *op_text(Op op)
 {
-    return op == OP_POW ? "^" : op == OP_NEG ? "-" : op_info[op].spelling[0] ? op_info[op].spelling : op_info[op].name;
+    return op == OP_POW              ? "^"
+           : op == OP_NEG            ? "-"
+           : op_info[op].spelling[0] ? op_info[op].spelling
+                                     : op_info[op].name;
 }
 
 static void put_expr(Printer *w, const Expr *e)
@@ -234,7 +239,8 @@ static void put_stmt(Printer *w, const Stmt *s)
 {
     put(w, "(");
     switch (s->kind) {
-    case ST_HYPER: case ST_STATE:
+    case ST_HYPER:
+    case ST_STATE:
         put(w, s->kind == ST_HYPER ? "hyper" : "state");
         for (size_t i = 0; i < s->ndecls; i++) {
             put(w, " ");
@@ -250,8 +256,10 @@ static void put_stmt(Printer *w, const Stmt *s)
         break;
     case ST_SKIP: put(w, "skip"); break;
     case ST_FAIL: put(w, "fail "), put_string(w, s->text); break;
-    case ST_DIRECTION: case ST_LET:
-        sb_printf(w->out, "%s%s ", s->kind == ST_LET ? "= " : "direction ", s->name.text ? s->name.text : "?");
+    case ST_DIRECTION:
+    case ST_LET:
+        sb_printf(w->out, "%s%s ", s->kind == ST_LET ? "= " : "direction ",
+                  s->name.text ? s->name.text : "?");
         put_expr(w, s->value);
         break;
     case ST_WRITE: put_write(w, s); break;
@@ -261,7 +269,8 @@ static void put_stmt(Printer *w, const Stmt *s)
     case ST_REPEAT: put_repeat(w, s); break;
     case ST_SHAPE:
         put(w, "shape [");
-        for (size_t i = 0; i < s->nnames; i++) sb_printf(w->out, "%s%s", i ? ", " : "", s->names[i].text);
+        for (size_t i = 0; i < s->nnames; i++)
+            sb_printf(w->out, "%s%s", i ? ", " : "", s->names[i].text);
         put(w, "]");
         if (s->cond) put(w, " when "), put_expr(w, s->cond);
         break;
@@ -296,7 +305,8 @@ static void put_store(Printer *w, const StoreEntry *e)
 
 static void put_recipe(Printer *w, const RecipeStmt *s)
 {
-    static const char *const heads[] = {"accumulate", "scale", "use", "group", "default", "store", "shard", "="};
+    static const char *const heads[] = {"accumulate", "scale", "use",   "group",
+                                        "default",    "store", "shard", "="};
     w->level++;
     for (; s; s = s->next) {
         line(w);
@@ -317,7 +327,8 @@ static void put_recipe(Printer *w, const RecipeStmt *s)
 
 static void put_item(Printer *w, const Item *item)
 {
-    static const char *const heads[] = {"import", "optimizer", "transform", "scaler", "accumulator", "schedule", "fn", "recipe"};
+    static const char *const heads[] = {"import",      "optimizer", "transform", "scaler",
+                                        "accumulator", "schedule",  "fn",        "recipe"};
     static const char *const stages[] = {"", " : gradient", " : direction", " : apply"};
     sb_printf(w->out, "(%s ", heads[item->kind]);
     if (item->kind == IT_IMPORT)
@@ -365,7 +376,8 @@ static void put_symbols(Printer *w, const char *head, Symbol *const *symbols, si
         const Symbol *s = symbols[i];
         line(w);
         sb_printf(w->out, "(%s %s:%s.%s", head, s->path, dtype_name(s->dtype), rate_name(s->rate));
-        if (s->storage != s->dtype && s->kind == SYM_STATE) sb_printf(w->out, " stored %s", dtype_name(s->storage));
+        if (s->storage != s->dtype && s->kind == SYM_STATE)
+            sb_printf(w->out, " stored %s", dtype_name(s->storage));
         if (s->decl && s->decl->init) put(w, " = "), put_expr(w, s->decl->init);
         put(w, ")");
     }

@@ -1,4 +1,5 @@
-/* build.c - nodes of the tree, with the checks that need no names: argument counts of builtins, scopes, reserved names, depth.
+/* build.c - nodes of the tree, with the checks that need no names: argument counts of builtins,
+ * scopes, reserved names, depth.
  *
  *     name "norm", scope "all", args (g)   ->   Expr REDUCE {RK_NORM, SCOPE_ALL, g}
  *     name "sqrt", args (a, b)             ->   reported; Expr BAD
@@ -35,7 +36,8 @@ static Expr *deepen(Parser *p, Expr *e)
     }
     if (depth >= EXPR_DEPTH_MAX) {
         if (!p->stopped) {
-            diag_report(p->diags, DIAG_TOO_DEEP, (Span){e->span.end - 1, e->span.end}, EXPR_DEPTH_MAX);
+            diag_report(p->diags, DIAG_TOO_DEEP, (Span){e->span.end - 1, e->span.end},
+                        EXPR_DEPTH_MAX);
             p->stopped = true;
         }
         return bad(p, e->span);
@@ -107,20 +109,27 @@ static const struct {
     const char *name;
     int arity;
 } reductions[] = {
-    [RK_SUM] = {"sum", 1},   [RK_MEAN] = {"mean", 1}, [RK_MAX] = {"max", 1}, [RK_MIN] = {"min", 1}, [RK_NORM] = {"norm", 1},
-    [RK_RMS] = {"rms", 1},   [RK_DOT] = {"dot", 2},   [RK_ANY] = {"any", 1}, [RK_ALL] = {"all", 1}, [RK_COUNT] = {"count", 1},
+    [RK_SUM] = {"sum", 1},     [RK_MEAN] = {"mean", 1}, [RK_MAX] = {"max", 1},
+    [RK_MIN] = {"min", 1},     [RK_NORM] = {"norm", 1}, [RK_RMS] = {"rms", 1},
+    [RK_DOT] = {"dot", 2},     [RK_ANY] = {"any", 1},   [RK_ALL] = {"all", 1},
+    [RK_COUNT] = {"count", 1},
 };
 
-/* Functions of the language that are not rows of ops.def: they stay calls, which expand or check resolves. */
+/* Functions of the language that are not rows of ops.def: they stay calls, which expand or check
+ * resolves. */
 static const struct {
     const char *name;
     int arity;
 } functions[] = {
-    {"lerp", 3}, {"clamp", 3}, {"cbrt", 1}, {"sigmoid", 1}, {"softplus", 1}, {"atan2", 2}, {"sin", 1}, {"cos", 1},
-    {"piecewise", 3}, {"interp", 3}, {"normal", 0}, {"uniform", 0}, {"rademacher", 0}, {"old", 1},
+    {"lerp", 3},   {"clamp", 3},   {"cbrt", 1},       {"sigmoid", 1},   {"softplus", 1},
+    {"atan2", 2},  {"sin", 1},     {"cos", 1},        {"piecewise", 3}, {"interp", 3},
+    {"normal", 0}, {"uniform", 0}, {"rademacher", 0}, {"old", 1},
 };
 
-enum { NREDUCTIONS = sizeof reductions / sizeof *reductions, NFUNCTIONS = sizeof functions / sizeof *functions };
+enum {
+    NREDUCTIONS = sizeof reductions / sizeof *reductions,
+    NFUNCTIONS = sizeof functions / sizeof *functions
+};
 
 static int find_reduction(const char *name)
 {
@@ -140,7 +149,8 @@ static int find_function(const char *name)
 
 bool builtin_function(const char *name)
 {
-    return find_reduction(name) >= 0 || find_function(name) >= 0 || op_by_spelling(name, strlen(name)) >= 0;
+    return find_reduction(name) >= 0 || find_function(name) >= 0 ||
+           op_by_spelling(name, strlen(name)) >= 0;
 }
 
 /* Whether the arguments fit a builtin: its number of them, without names. */
@@ -152,7 +162,8 @@ static bool check_arguments(Parser *p, Span span, Name name, const ExprList *arg
         return false;
     }
     if ((int)args->n == arity) return true;
-    diag_report(p->diags, DIAG_ARGUMENT_COUNT, span, name.text, arity, arity == 1 ? "" : "s", (int)args->n);
+    diag_report(p->diags, DIAG_ARGUMENT_COUNT, span, name.text, arity, arity == 1 ? "" : "s",
+                (int)args->n);
     return false;
 }
 
@@ -162,7 +173,8 @@ static Expr *build_old(Parser *p, Span span, const ExprList *args)
     if (args->n == 1 && args->items[0]->kind == EX_BAD) return bad(p, span);
     if (args->n == 1 && args->items[0]->kind != EX_NAME) {
         Diag *diag = diag_report(p->diags, DIAG_OLD_OPERAND, args->items[0]->span);
-        diag_hint(p->diags, diag, "old(x) is what x was when the step began; write old around each name");
+        diag_hint(p->diags, diag,
+                  "old(x) is what x was when the step began; write old around each name");
         return bad(p, span);
     }
     if (!check_arguments(p, span, name, args, 1)) return bad(p, span);
@@ -187,7 +199,8 @@ Expr *build_call(Parser *p, Span span, Name name, ExprList *args)
     if (strcmp(name.text, "old") == 0) return build_old(p, span, args);
     int op = op_by_spelling(name.text, strlen(name.text)), kind = find_reduction(name.text);
     /* min and max: of one argument the reduction, of two the operator */
-    if (kind >= 0 && (op < 0 || args->n == 1)) return reduction(p, span, name, (ReduceKind)kind, args);
+    if (kind >= 0 && (op < 0 || args->n == 1))
+        return reduction(p, span, name, (ReduceKind)kind, args);
     if (op >= 0) {
         if (!check_arguments(p, span, name, args, op_info[op].arity)) return bad(p, span);
         Expr *e = build_expr(p, EX_OP, span);
@@ -196,7 +209,8 @@ Expr *build_call(Parser *p, Span span, Name name, ExprList *args)
         return with_args(p, e, args);
     }
     int function = find_function(name.text);
-    if (function >= 0 && !check_arguments(p, span, name, args, functions[function].arity)) return bad(p, span);
+    if (function >= 0 && !check_arguments(p, span, name, args, functions[function].arity))
+        return bad(p, span);
     Expr *e = build_expr(p, EX_CALL, span);
     e->name = name;
     e->arg_names = args->names;
@@ -205,8 +219,10 @@ Expr *build_call(Parser *p, Span span, Name name, ExprList *args)
 
 static bool scope_kind(Parser *p, const Expr *written, ScopeKind *out)
 {
-    static const char *const names[] = {[SCOPE_TENSOR] = "tensor", [SCOPE_ROW] = "row",     [SCOPE_COL] = "col", [SCOPE_MATRIX] = "matrix",
-                                        [SCOPE_BLOCK] = "block",   [SCOPE_GROUP] = "group", [SCOPE_ALL] = "all"};
+    static const char *const names[] = {
+        [SCOPE_TENSOR] = "tensor", [SCOPE_ROW] = "row",     [SCOPE_COL] = "col",
+        [SCOPE_MATRIX] = "matrix", [SCOPE_BLOCK] = "block", [SCOPE_GROUP] = "group",
+        [SCOPE_ALL] = "all"};
     enum { N = sizeof names / sizeof *names };
     if (written->kind == EX_BAD) return false;
     const char *text = written->kind == EX_NAME ? written->name.text : "this";
@@ -237,7 +253,8 @@ Expr *build_reduce(Parser *p, Span span, Name name, Expr *scope, bool block, Exp
         if (close)
             diag_hint(p->diags, diag, "did you mean '%s'?", close);
         else
-            diag_hint(p->diags, diag, "reductions are sum, mean, max, min, norm, rms, dot, any, all and count");
+            diag_hint(p->diags, diag,
+                      "reductions are sum, mean, max, min, norm, rms, dot, any, all and count");
         return bad(p, span);
     }
     if (!block && !scope_kind(p, scope, &where)) return bad(p, span);

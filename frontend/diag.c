@@ -1,9 +1,11 @@
 /* diag.c - collects messages about a program and renders them; see diag.h.
  *
- * Requires an arena and a source set in the sink. Ensures: one message of a code at a place; the first DIAG_MAX errors and
- * warnings by place are shown, of at most DIAG_KEPT collected; rendering changes nothing.
+ * Requires an arena and a source set in the sink. Ensures: one message of a code at a place; the
+ * first DIAG_MAX errors and warnings by place are shown, of at most DIAG_KEPT collected; rendering
+ * changes nothing.
  *
- *     diag_hint(d, diag_report(d, DIAG_UNKNOWN_NAME, span, "betta1"), "did you mean '%s'?", "beta1");
+ *     diag_hint(d, diag_report(d, DIAG_UNKNOWN_NAME, span, "betta1"), "did you mean '%s'?",
+ * "beta1");
  *  -> adamw.opt:4:12: error: unknown name 'betta1' [E101]  + the line, a caret range, the hint
  */
 #include "diag.h"
@@ -211,8 +213,11 @@ typedef struct Line { /* one source line, cut to what fits the screen */
 /* Length of the valid UTF-8 sequence at s, 0 if there is none. */
 static size_t utf8_length(const unsigned char *s, size_t n)
 {
-    size_t want = s[0] < 0x80 ? 1 : s[0] >= 0xC2 && s[0] < 0xE0 ? 2 : s[0] >= 0xE0 && s[0] < 0xF0 ? 3
-                  : s[0] >= 0xF0 && s[0] < 0xF5 ? 4 : 0;
+    size_t want = s[0] < 0x80                   ? 1
+                  : s[0] >= 0xC2 && s[0] < 0xE0 ? 2
+                  : s[0] >= 0xE0 && s[0] < 0xF0 ? 3
+                  : s[0] >= 0xF0 && s[0] < 0xF5 ? 4
+                                                : 0;
     if (want == 0 || want > n) return 0;
     for (size_t i = 1; i < want; i++) {
         if ((s[i] & 0xC0) != 0x80) return 0;
@@ -315,7 +320,8 @@ static void paint_excerpt(Painter *p, Span at, const char *ansi)
     if (to > f->len) to = (uint32_t)f->len;
     uint32_t first_end = from;
     while (first_end < to && f->text[first_end] != '\n') first_end++;
-    uint32_t last = to > from ? to - 1 : from; /* a span that ends with its line's newline stays on it */
+    uint32_t last =
+        to > from ? to - 1 : from; /* a span that ends with its line's newline stays on it */
     while (last > first_end && (f->text[last] == '\n' || f->text[last] == '\r')) last--;
     int line1 = line_of(p->sources, at.begin), line2 = line_of(p->sources, f->base + last);
     int width = 1;

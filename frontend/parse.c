@@ -1,9 +1,11 @@
 /* parse.c - from a file and what it imports to one tree; and its tokens as text.
  *
- * Requires: a file of the sink's source set. Ensures: each file is parsed once, imports before the file that names them; every
- * mistake of all of them is in the sink; running out of memory returns false where the arenas have no place of their own to go.
+ * Requires: a file of the sink's source set. Ensures: each file is parsed once, imports before the
+ * file that names them; every mistake of all of them is in the sink; running out of memory returns
+ * false where the arenas have no place of their own to go.
  *
- *     import "clip.opt"  +  optimizer a { use clip(1) … }   ->   Ast {IMPORT, TRANSFORM clip, IMPORT, OPTIMIZER a}
+ *     import "clip.opt"  +  optimizer a { use clip(1) … }   ->   Ast {IMPORT, TRANSFORM clip,
+ * IMPORT, OPTIMIZER a}
  */
 #include "parse.h"
 #include "source.h"
@@ -62,7 +64,8 @@ static void load_import(Loader *l, int from, const Item *import)
 {
     const FrontendOptions *o = l->options;
     Span at = import->name.span;
-    int file = source_import(l->diags, from, at, import->text, o ? o->include_dirs : NULL, o ? o->ninclude_dirs : 0, &l->keys);
+    int file = source_import(l->diags, from, at, import->text, o ? o->include_dirs : NULL,
+                             o ? o->ninclude_dirs : 0, &l->keys);
     if (file < 0) return;
     for (int i = 0; i < l->depth; i++) {
         if (l->chain[i] == file) {
@@ -87,7 +90,8 @@ static void load(Loader *l, int file, Span at)
     for (size_t i = 0; i < own.n; i++) {
         if (own.items[i]->kind == IT_IMPORT) load_import(l, file, own.items[i]);
     }
-    for (size_t i = 0; i < own.n; i++) ARENA_PUSH(l->arena, l->ast->items, l->ast->n, l->ast->cap, own.items[i]);
+    for (size_t i = 0; i < own.n; i++)
+        ARENA_PUSH(l->arena, l->ast->items, l->ast->n, l->ast->cap, own.items[i]);
     l->depth--;
     while (l->ndone <= (size_t)file) ARENA_PUSH(l->arena, l->done, l->ndone, l->done_cap, false);
     l->done[file] = true;
@@ -109,7 +113,8 @@ typedef struct Definition {
 static int by_definition(const void *pa, const void *pb)
 {
     const Definition *a = pa, *b = pb;
-    int spaces = name_space(a->item) - name_space(b->item), names = spaces ? 0 : strcmp(a->item->name.text, b->item->name.text);
+    int spaces = name_space(a->item) - name_space(b->item),
+        names = spaces ? 0 : strcmp(a->item->name.text, b->item->name.text);
     if (spaces || names) return spaces ? spaces : names;
     return a->index < b->index ? -1 : a->index > b->index;
 }
@@ -185,8 +190,18 @@ static const char *token_class(int kind)
     case TK_NUM: return "number";
     case TK_STRING: return "string";
     case TK_IDENT: return "name";
-    case TK_DEF: case TK_ADDA: case TK_SUBA: case TK_MULA: case TK_DIVA: case TK_EQ: case TK_NE: case TK_LE: case TK_GE:
-    case TK_ARROW: case TK_NMATCH: case TK_DOTS: return "operator";
+    case TK_DEF:
+    case TK_ADDA:
+    case TK_SUBA:
+    case TK_MULA:
+    case TK_DIVA:
+    case TK_EQ:
+    case TK_NE:
+    case TK_LE:
+    case TK_GE:
+    case TK_ARROW:
+    case TK_NMATCH:
+    case TK_DOTS: return "operator";
     default: return kind < 256 ? "operator" : "keyword";
     }
 }
@@ -205,7 +220,8 @@ static void print_tokens(Arena *a, DiagSink *d, int file, StrBuf *out)
         size_t index;
         t = filter_next(&filter, &index);
         uint32_t begin = t.span.begin - f->base, n = t.span.end - t.span.begin;
-        for (; at < begin; at++) { /* counted along the way: source_position would begin anew for each token */
+        for (; at < begin;
+             at++) { /* counted along the way: source_position would begin anew for each token */
             if (f->text[at] == '\n') line++, line_begin = at + 1;
         }
         sb_printf(out, "%d:%u %s", line, begin - line_begin + 1, token_class(t.kind));

@@ -1,7 +1,8 @@
 /* parse.h - within the frontend: what scanner, filter, parser and recovery share.
  *
- * A file is scanned whole (lexer.l), the filter puts statement ends between its tokens as the parser asks for them (filter.c), the
- * parser builds the tree (parser.y, build.c); after a mistake recover.c reports it and finds the token to go on from.
+ * A file is scanned whole (lexer.l), the filter puts statement ends between its tokens as the
+ * parser asks for them (filter.c), the parser builds the tree (parser.y, build.c); after a mistake
+ * mistake.c reports it and recover.c finds the token to go on from.
  *
  *     m := g⏎v := g*g   ->   m := g SEP v := g * g SEP   ->   Block {WRITE m, WRITE v}
  */
@@ -11,13 +12,14 @@
 #include "recipe.h"
 
 enum { TOKENS_MAX = 1 << 20 }; /* per file */
-#define BAD_NAME "?" /* stands for a name that a mistake took away */
+#define BAD_NAME "?"           /* stands for a name that a mistake took away */
 
 typedef struct Token {
     int kind; /* enum frontend_yytokentype; TK_SEP for ';' and, from the filter, for line ends */
     Span span;
     bool line_start;    /* the first on its line */
-    bool after_mistake; /* the scanner reported something between the token before and the end of this one */
+    bool after_mistake; /* the scanner reported something between the token before and the end of
+                           this one */
     union {
         double num;
         const char *text; /* interned name, or a string's contents */
@@ -47,10 +49,11 @@ typedef struct Filter {
     Arena *arena;
 } Filter;
 
-/* The next token with statement ends put in; *index: its raw index (of a made SEP: the token after it). */
+/* The next token with statement ends put in; *index: its raw index (of a made SEP: the token after
+ * it). */
 Token filter_next(Filter *f, size_t *index);
-bool filter_can_end(int kind);   /* whether a statement may end with it */
-bool filter_can_begin(int kind); /* whether a statement may begin with it */
+bool filter_can_end(int kind);         /* whether a statement may end with it */
+bool filter_can_begin(int kind);       /* whether a statement may begin with it */
 bool filter_is_paren(const Filter *f); /* the innermost open bracket is ( or [ */
 
 enum { INJECT_MAX = NEST_MAX + 8 };
@@ -68,30 +71,52 @@ typedef struct Parser {
     size_t statement;    /* raw index of the first token of the statement */
     bool statement_next; /* the next token begins one */
     /* recovery */
-    bool recovering;   /* a mistake was reported; the parser is about to skip */
-    size_t resume;     /* raw index to go on from */
+    bool recovering; /* a mistake was reported; the parser is about to skip */
+    size_t resume;   /* raw index to go on from */
     size_t nopen_resume;
-    size_t repaired;   /* raw index + 1 of the '{' whose header was repaired last */
+    size_t repaired; /* raw index + 1 of the '{' whose header was repaired last */
     Token inject[INJECT_MAX];
     size_t ninject, next_inject;
     bool injected;   /* the token last given out was one of these */
     size_t stuck_at; /* where the last mistake was, and how many there were in a row */
     int stuck;
-    size_t quiet; /* raw index + 1 of a token about which nothing is said */
-    bool noise;   /* statements outside of any item: reported once */
-    bool broken;  /* a mistake stands in the item that is being parsed */
-    bool stopped; /* no further message from the parser for this file */
+    size_t quiet;    /* raw index + 1 of a token about which nothing is said */
+    bool noise;      /* statements outside of any item: reported once */
+    bool broken;     /* a mistake stands in the item that is being parsed */
+    bool stopped;    /* no further message from the parser for this file */
     const char *doc; /* the comment above the first import, until an item takes it */
 } Parser;
 
 /* Parses one file's tokens, appending its items to p->ast. */
 void parse_tokens(Parser *p);
 
-/* recover.c */
-Token recover_next(Parser *p); /* the next token for the parser */
-/* Reports that the token given out last cannot stand here, and chooses where to go on. `expected`: names of the tokens that could. */
-void recover_report(Parser *p, const char *const *expected, int nexpected);
+/* token.c */
+bool token_is_name(int kind); /* soft keywords, too */
+bool token_is_item_word(int kind);
+bool token_is_statement_word(int kind);
+bool token_is_keyword(int kind); /* never a name */
+bool token_is_write(int kind);
+bool token_is_comparison(int kind);
+bool token_ends_operand(int kind);
+const Token *token_at(const Parser *p, size_t index); /* past the end: the end */
+const char *token_text(const Parser *p, const Token *t);
+const char *token_describe(const Parser *p, const Token *t);
+
+/* recover.c: the parser's tokens, and where to go on after a mistake */
+Token recover_next(Parser *p);
 void recover_too_deep(Parser *p, Span at); /* reports, and ends the parse of this file */
+bool recover_is_statement(const Parser *p, size_t i);
+bool recover_paren_is_closed(const Parser *p, size_t from, size_t *at);
+void recover_inject(Parser *p, int kind, Span at);
+bool recover_header(Parser *p, Span at, size_t base);
+void recover_skip(Parser *p, size_t from, size_t base);
+
+/* mistake.c: reports that the token given out last cannot stand here, and has recover.c choose
+ * where to go on. `expected`: names of the tokens that could. */
+void mistake_report(Parser *p, const char *const *expected, int nexpected);
+/* What to write instead of a word of another language, NULL if it is none; *block: it begins a
+ * statement with a block. */
+const char *mistake_habit(const char *word, bool *block);
 
 /* build.c: nodes, with the checks that need no names */
 typedef struct ExprList {

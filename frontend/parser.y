@@ -1,7 +1,7 @@
 /* parser.y - the grammar of .opt files (docs/grammar.md is the same as EBNF).
  *
  * Requires tokens through recover_next, statement ends put in. Ensures: every construct of the language is parsed, whether it has a
- * meaning yet or not; no conflicts; after a mistake the parse goes on behind the statement. Mistakes are worded in recover.c.
+ * meaning yet or not; no conflicts; after a mistake the parse goes on behind the statement. Mistakes are worded in mistake.c.
  *
  *     p -= lr * u SEP   ->   Stmt WRITE p "-=" (lr * u)
  */
@@ -312,7 +312,7 @@ static int yyreport_syntax_error(const yypcontext_t *context, Parser *p)
     const char *names[MOST];
     int n = yypcontext_expected_tokens(context, kinds, MOST);
     for (int i = 0; i < n; i++) names[i] = yysymbol_name(kinds[i]);
-    recover_report(p, names, n > 0 ? n : 0);
+    mistake_report(p, names, n > 0 ? n : 0);
     return 0;
 }
 

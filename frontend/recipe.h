@@ -1,7 +1,8 @@
 /* recipe.h - the tree of `recipe` blocks as parsed; they have no meaning yet.
  *
  *     store *.m : bf16, *.v : q8 block 256 unless numel < 4096
- *  -> RecipeStmt STORE, entries {path "*.m", formats bf16}, {path "*.v", formats q8, block 256, unless …}
+ *  -> RecipeStmt STORE, entries {path "*.m", formats bf16}, {path "*.v", formats q8, block 256,
+ * unless …}
  */
 #ifndef FRONTEND_RECIPE_H
 #define FRONTEND_RECIPE_H
@@ -19,7 +20,7 @@ typedef enum RecipeKind {
 } RecipeKind;
 
 typedef struct StoreEntry {
-    Name path; /* with its dots and stars: "*.m" */
+    Name path;           /* with its dots and stars: "*.m" */
     Name format, master; /* master: text NULL if none */
     bool is_stochastic, is_unsigned;
     double block; /* 0: none */

@@ -1,7 +1,8 @@
 /* source.c - the texts of a compilation and where they come from.
  *
- * All files share one offset space that starts at 1 and ends before 16 MiB plus one offset a file. Requires: an arena in the set.
- * Ensures: every text ends in two NULs past `len` (the scanner's mark); nothing but regular files, and pipes named by the user, is read.
+ * All files share one offset space that starts at 1 and ends before 16 MiB plus one offset a file.
+ * Requires: an arena in the set. Ensures: every text ends in two NULs past `len` (the scanner's
+ * mark); nothing but regular files, and pipes named by the user, is read.
  *
  *     int f = source_read(d, "my.opt");            -1: reported
  *     source_find_import(d, f, span, "adamw.opt", options)  -> "<stdlib>/adamw.opt", its text
@@ -88,13 +89,17 @@ static const char *error_text(Arena *a, int error)
 static const char *file_kind(mode_t mode, bool pipes)
 {
     if (S_ISREG(mode) || (pipes && S_ISFIFO(mode))) return NULL;
-    return S_ISDIR(mode) ? "a directory" : S_ISCHR(mode) || S_ISBLK(mode) ? "a device"
-           : S_ISFIFO(mode) ? "a pipe" : S_ISSOCK(mode) ? "a socket" : "not a regular file";
+    return S_ISDIR(mode)                    ? "a directory"
+           : S_ISCHR(mode) || S_ISBLK(mode) ? "a device"
+           : S_ISFIFO(mode)                 ? "a pipe"
+           : S_ISSOCK(mode)                 ? "a socket"
+                                            : "not a regular file";
 }
 
 typedef enum ReadResult { READ_OK, READ_LARGE, READ_ERROR, READ_MEMORY } ReadResult;
 
-/* Reads fd to its end, at most `room` bytes. Runs without the arena's longjmp, so that the caller can close fd first. */
+/* Reads fd to its end, at most `room` bytes. Runs without the arena's longjmp, so that the caller
+ * can close fd first. */
 static ReadResult read_all(Arena *a, int fd, size_t expected, size_t room, char **text, size_t *len)
 {
     size_t cap = expected + 1, n = 0; /* one more than expected: the read that sees the end */
@@ -218,7 +223,9 @@ size_t stdlib_count(void)
 static const char *path_mistake(const char *path)
 {
     if (path[0] == 0) return "is empty";
-    if (path[0] == '/') return "is absolute; imports are relative to the file's folder, -I and the standard library";
+    if (path[0] == '/')
+        return "is absolute; imports are relative to the file's folder, -I and the standard "
+               "library";
     for (const char *p = path; *p;) {
         size_t n = strcspn(p, "/");
         if (n == 2 && p[0] == '.' && p[1] == '.') return "leaves its folder with '..'";
@@ -228,7 +235,8 @@ static const char *path_mistake(const char *path)
     return NULL;
 }
 
-/* One place to look: file index, -1 not there, -2 reported. `key` tells whether two imports name one file. */
+/* One place to look: file index, -1 not there, -2 reported. `key` tells whether two imports name
+ * one file. */
 static int try_path(DiagSink *d, Span at, const char *path, SourceKeys *keys)
 {
     char real[PATH_MAX]; /* on the stack: an arena's longjmp would leak what realpath allocates */
@@ -279,7 +287,8 @@ int source_import(DiagSink *d, int from, Span at, const char *path, const char *
         diag_report(d, DIAG_IMPORT_PATH, at, path, mistake);
         return -1;
     }
-    /* Texts without a file ("<stdin>", "<text>") have no folder of their own; the library's own is the library. */
+    /* Texts without a file ("<stdin>", "<text>") have no folder of their own; the library's own is
+     * the library. */
     const char *own = d->sources->files[from].name;
     const char *slash = strrchr(own, '/');
     StrBuf looked = {.arena = d->arena};
@@ -289,7 +298,8 @@ int source_import(DiagSink *d, int from, Span at, const char *path, const char *
         file = try_path(d, at, arena_printf(d->arena, "%.*s%s", n, own, path), keys);
         sb_printf(&looked, "%.*s, ", n > 1 ? n - 1 : 1, n ? own : ".");
     }
-    for (size_t i = 0; file == -1 && i < ndirs && strncmp(own, SOURCE_STDLIB, strlen(SOURCE_STDLIB)); i++) {
+    for (size_t i = 0;
+         file == -1 && i < ndirs && strncmp(own, SOURCE_STDLIB, strlen(SOURCE_STDLIB)); i++) {
         file = try_path(d, at, arena_printf(d->arena, "%s/%s", dirs[i], path), keys);
         sb_printf(&looked, "%s, ", dirs[i]);
     }
@@ -298,7 +308,8 @@ int source_import(DiagSink *d, int from, Span at, const char *path, const char *
         Diag *diag = diag_report(d, DIAG_IMPORT_MISSING, at, path);
         diag_hint(d, diag, "looked in %sthe standard library", looked.len ? looked.text : "");
         const char **names = ARENA_ARRAY(d->arena, const char *, stdlib_count() + 1);
-        for (size_t i = 0; i < stdlib_count(); i++) names[i] = arena_printf(d->arena, "%s.opt", stdlib_name(i));
+        for (size_t i = 0; i < stdlib_count(); i++)
+            names[i] = arena_printf(d->arena, "%s.opt", stdlib_name(i));
         const char *close = diag_suggest(path, names, stdlib_count());
         if (close) diag_hint(d, diag, "did you mean \"%s\"?", close);
     }

@@ -1,6 +1,8 @@
-/* types.c - the tables behind types.h: names of rates and dtypes, the op table, and numbers as text.
+/* types.c - the tables behind types.h: names of rates and dtypes, the op table, and numbers as
+ * text.
  *
- *     rate_name(RATE_ROW) -> "row"    op_by_spelling("sqrt", 4) -> OP_SQRT    number_format(b, 1e-3) -> "0.001"
+ *     rate_name(RATE_ROW) -> "row"    op_by_spelling("sqrt", 4) -> OP_SQRT    number_format(b,
+ * 1e-3) -> "0.001"
  */
 #define _GNU_SOURCE /* strtod_l, uselocale */
 #include "types.h"
@@ -17,8 +19,9 @@ static const struct {
     const char *name;
     Rate rate;
 } rates[] = {
-    {"global", RATE_GLOBAL}, {"group", RATE_GROUP}, {"tensor", RATE_TENSOR},   {"matrix", RATE_MATRIX},
-    {"row", RATE_ROW},       {"col", RATE_COL},     {"block", RATE_BLOCK},     {"element", RATE_ELEMENT},
+    {"global", RATE_GLOBAL}, {"group", RATE_GROUP},     {"tensor", RATE_TENSOR},
+    {"matrix", RATE_MATRIX}, {"row", RATE_ROW},         {"col", RATE_COL},
+    {"block", RATE_BLOCK},   {"element", RATE_ELEMENT},
 };
 
 /* The joins that have no name of their own; the axes above the outermost named ones are implied. */
@@ -89,7 +92,8 @@ int dtype_size(DType d)
 /* ---- ops ------------------------------------------------------------------------------------- */
 
 const OpInfo op_info[OP_COUNT_] = {
-#define OP(ENUM, name, spelling, arity, types, expr) [OP_##ENUM] = {name, spelling, arity, types, #expr},
+#define OP(ENUM, name, spelling, arity, types, expr)                                               \
+    [OP_##ENUM] = {name, spelling, arity, types, #expr},
 #include "ops.def"
 };
 

@@ -1,7 +1,7 @@
 /* support.h - what the frontend's tests share: one compilation in one arena, and lists of files.
  *
- *     Session s; session_open(&s); int f = session_text(&s, "a.opt", text, n); frontend_parse(&s.arena, &s.diags, f, &s.options, &s.ast);
- *     session_close(&s);
+ *     Session s; session_open(&s); int f = session_text(&s, "a.opt", text, n);
+ * frontend_parse(&s.arena, &s.diags, f, &s.options, &s.ast); session_close(&s);
  */
 #ifndef TESTS_FRONTEND_SUPPORT_H
 #define TESTS_FRONTEND_SUPPORT_H

@@ -1,7 +1,9 @@
-/* Nothing that comes in breaks the frontend: texts of the tests and the standard library with random changes, and memory that runs out
- * at every allocation. The seed is fixed; `frontend_fuzz COUNT SEED` runs longer.
+/* Nothing that comes in breaks the frontend: texts of the tests and the standard library with
+ * random changes, and memory that runs out at every allocation. The seed is fixed; `frontend_fuzz
+ * COUNT SEED` runs longer.
  *
- *     "m := lerp(g, m, b1)"  ->  "m := lerp(g,state m, b1" "repeat" …: parsed, printed, rendered; no crash, messages at most as many as kept
+ *     "m := lerp(g, m, b1)"  ->  "m := lerp(g,state m, b1" "repeat" …: parsed, printed, rendered;
+ * no crash, messages at most as many as kept
  */
 #include "support.h"
 #include <time.h>
@@ -58,10 +60,13 @@ static void run_text(const char *text, size_t n, const Allocator *memory)
         ast_print(&s.ast, &s.out);
         diag_render(&s.diags, &s.out, true);
         diag_render_json(&s.diags, &s.out);
-        CHECK((s.diags.nerrors > 0) == (s.diags.nerrors + s.diags.nwarnings > 0 && s.diags.nerrors > 0), "counts");
+        CHECK((s.diags.nerrors > 0) ==
+                  (s.diags.nerrors + s.diags.nwarnings > 0 && s.diags.nerrors > 0),
+              "counts");
         for (size_t i = 0; i < s.diags.n; i++) {
             Span at = s.diags.items[i].span;
-            CHECK(at.end == 0 || (at.begin >= 1 && at.begin <= n + 1 && at.end >= at.begin), "place %u..%u of %zu", at.begin, at.end, n);
+            CHECK(at.end == 0 || (at.begin >= 1 && at.begin <= n + 1 && at.end >= at.begin),
+                  "place %u..%u of %zu", at.begin, at.end, n);
         }
     }
     session_close(&s);
@@ -69,9 +74,30 @@ static void run_text(const char *text, size_t n, const Allocator *memory)
 
 static size_t mutate(char *to, size_t room, const Corpus *c)
 {
-    static const char *const pieces[] = {"{", "}", "(", ")", "[", "]", ";", "\n", ":=", "=", "==", "when ", "else ", "hyper ", "state ", "if ",
-        "use ", "optimizer x ", "fn f(x) ", "import \"a.opt\"\n", "\"", "'", "**", "&&", "..", "1e999", "0x1", "g", "p -= ", "\x80", "\xff", "#",
-        "repeat ", "shape [..] ", "recipe r ", "return ", "const ", "direction ", "?", ":", "->", "/*", "*/", "old(", "sum[row](", "\t", "\r"};
+    static const char *const pieces[] = {"{",         "}",
+                                         "(",         ")",
+                                         "[",         "]",
+                                         ";",         "\n",
+                                         ":=",        "=",
+                                         "==",        "when ",
+                                         "else ",     "hyper ",
+                                         "state ",    "if ",
+                                         "use ",      "optimizer x ",
+                                         "fn f(x) ",  "import \"a.opt\"\n",
+                                         "\"",        "'",
+                                         "**",        "&&",
+                                         "..",        "1e999",
+                                         "0x1",       "g",
+                                         "p -= ",     "\x80",
+                                         "\xff",      "#",
+                                         "repeat ",   "shape [..] ",
+                                         "recipe r ", "return ",
+                                         "const ",    "direction ",
+                                         "?",         ":",
+                                         "->",        "/*",
+                                         "*/",        "old(",
+                                         "sum[row](", "\t",
+                                         "\r"};
     uint32_t pick = random_below((uint32_t)c->n);
     size_t n = c->sizes[pick] < room ? c->sizes[pick] : room;
     memcpy(to, c->texts[pick], n);
@@ -100,7 +126,8 @@ static size_t mutate(char *to, size_t room, const Corpus *c)
     return n;
 }
 
-/* ---- memory that runs out --------------------------------------------------------------------- */
+/* ---- memory that runs out ---------------------------------------------------------------------
+ */
 
 typedef struct Failing {
     long left; /* allocations until the first that fails */
@@ -141,19 +168,32 @@ static void run_large(void)
         const char *head, *piece, *tail;
         int times;
     } shapes[] = {
-        {"optimizer a { x = ", "(", "", 200000},          {"optimizer a {", "when t > 1 {", "", 100000},
-        {"optimizer a { x = ", "- ", "g }", 200000},      {"optimizer a { x = g", "^g", " }", 200000},
-        {"optimizer a { x = g", " + g", " }", 200000},    {"optimizer a { x = ", "t > 1 ? 1 : ", "1 }", 100000},
-        {"optimizer a { x = ", "not ", "g }", 200000},    {"optimizer a { when t > 1 {} ", "else when t > 2 {} ", "}", 50000},
-        {"", "}", "", 300000},                            {"", "/*", "", 300000},
-        {"", "/*\n", "", 300000},                         {"", "$ ", "", 300000},
-        {"", "m := g\n", "", 200000},                     {"optimizer a {\n", "m := * g\n", "}", 200000},
-        {"", "optimizer a { p -= g }\n", "", 50000},      {"optimizer a { x = f(", "[", ")}", 100000},
-        {"optimizer a { x = f(", "g,", "g) }", 300000},   {"", "\"", "", 300000},
-        {"", "import \"a.opt\"\n", "", 10000},            {"optimizer a { x = g", "[g", "", 100000},
-        {"optimizer a { ", "if ", "}", 200000},           {"", "optimizer ", "", 200000},
-        {"", "fn f(x) { ", "", 100000},                   {"optimizer a { x = f(", "\nm", "", 200000},
-        {"optimizer a { ", "when { ", "", 100000},        {"recipe r { ", "group x { ", "", 100000},
+        {"optimizer a { x = ", "(", "", 200000},
+        {"optimizer a {", "when t > 1 {", "", 100000},
+        {"optimizer a { x = ", "- ", "g }", 200000},
+        {"optimizer a { x = g", "^g", " }", 200000},
+        {"optimizer a { x = g", " + g", " }", 200000},
+        {"optimizer a { x = ", "t > 1 ? 1 : ", "1 }", 100000},
+        {"optimizer a { x = ", "not ", "g }", 200000},
+        {"optimizer a { when t > 1 {} ", "else when t > 2 {} ", "}", 50000},
+        {"", "}", "", 300000},
+        {"", "/*", "", 300000},
+        {"", "/*\n", "", 300000},
+        {"", "$ ", "", 300000},
+        {"", "m := g\n", "", 200000},
+        {"optimizer a {\n", "m := * g\n", "}", 200000},
+        {"", "optimizer a { p -= g }\n", "", 50000},
+        {"optimizer a { x = f(", "[", ")}", 100000},
+        {"optimizer a { x = f(", "g,", "g) }", 300000},
+        {"", "\"", "", 300000},
+        {"", "import \"a.opt\"\n", "", 10000},
+        {"optimizer a { x = g", "[g", "", 100000},
+        {"optimizer a { ", "if ", "}", 200000},
+        {"", "optimizer ", "", 200000},
+        {"", "fn f(x) { ", "", 100000},
+        {"optimizer a { x = f(", "\nm", "", 200000},
+        {"optimizer a { ", "when { ", "", 100000},
+        {"recipe r { ", "group x { ", "", 100000},
         {"optimizer a { ", "x = f(\nm := g\n", "}", 100000},
     };
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {

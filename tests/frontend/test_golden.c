@@ -1,5 +1,6 @@
-/* Programs and what they become, as recorded text: golden/X.opt, X.ast (its tree), X.tokens where that file exists (what the filter
- * makes of its lines). DSOPT_BLESS=1 writes them anew. And every rule of the standard library parses without a message.
+/* Programs and what they become, as recorded text: golden/X.opt, X.ast (its tree), X.tokens where
+ * that file exists (what the filter makes of its lines). DSOPT_BLESS=1 writes them anew. And every
+ * rule of the standard library parses without a message.
  *
  *     m := g⏎   ->   tokens "1:1 name m / 1:3 operator := / 1:6 name g / 1:7 sep", tree "(:= m g)"
  */
@@ -19,7 +20,8 @@ static void compare(const char *path, const char *got)
         w++, g++;
     }
     while (w > want && w[-1] != '\n') w--, g--;
-    CHECK(strcmp(want, got) == 0, "%s:%d: recorded\n  %.*s\ngot\n  %.*s", path, line, (int)strcspn(w, "\n"), w, (int)strcspn(g, "\n"), g);
+    CHECK(strcmp(want, got) == 0, "%s:%d: recorded\n  %.*s\ngot\n  %.*s", path, line,
+          (int)strcspn(w, "\n"), w, (int)strcspn(g, "\n"), g);
     arena_free(&a);
 }
 
@@ -62,11 +64,14 @@ static void run_stdlib(void)
         bool parsed = frontend_parse(&s.arena, &s.diags, file, &s.options, &s.ast);
         if (!parsed) diag_render(&s.diags, &s.out, false);
         CHECK(parsed && s.diags.n == 0, "%s: %s", stdlib_name(i), s.out.text ? s.out.text : "");
-        CHECK(s.ast.n > 0 && s.ast.items[s.ast.n - 1]->doc[0] != 0, "%s: its rule has no comment above it", stdlib_name(i));
-        CHECK(stdlib_text(arena_printf(&s.arena, "%s.opt", stdlib_name(i)), &n) == text, "%s: by file name", stdlib_name(i));
+        CHECK(s.ast.n > 0 && s.ast.items[s.ast.n - 1]->doc[0] != 0,
+              "%s: its rule has no comment above it", stdlib_name(i));
+        CHECK(stdlib_text(arena_printf(&s.arena, "%s.opt", stdlib_name(i)), &n) == text,
+              "%s: by file name", stdlib_name(i));
         session_close(&s);
     }
-    CHECK(stdlib_name(stdlib_count()) == NULL && stdlib_text("no such rule", &(size_t){0}) == NULL, "names that are not there");
+    CHECK(stdlib_name(stdlib_count()) == NULL && stdlib_text("no such rule", &(size_t){0}) == NULL,
+          "names that are not there");
 }
 
 int main(void)
