@@ -1,7 +1,8 @@
 /* parser.y - the grammar of .opt files (docs/grammar.md is the same as EBNF).
  *
- * Requires tokens through recover_next, statement ends put in. Ensures: every construct of the language is parsed, whether it has a
- * meaning yet or not; no conflicts; after a mistake the parse goes on behind the statement. Mistakes are worded in mistake.c.
+ * Requires tokens through recover_next, statement ends put in. Ensures: every construct of the
+ * language is parsed, whether it has a meaning yet or not; no conflicts; after a mistake the parse
+ * goes on behind the statement. Mistakes are worded in mistake.c.
  *
  *     p -= lr * u SEP   ->   Stmt WRITE p "-=" (lr * u)
  */
@@ -11,7 +12,7 @@
 %code {
 #include <stdlib.h>
 #include <string.h>
-/* The stack is the C stack's and does not grow: nothing is left to free when an arena jumps away. */
+/* The stack is on the C stack and does not grow: nothing is left to free when an arena jumps. */
 #define YYINITDEPTH 4000
 #define YYMAXDEPTH 4000
 #define YYLLOC_DEFAULT(cur, rhs, n)                                                                \
@@ -53,7 +54,8 @@
 static int frontend_yylex(FRONTEND_YYSTYPE *value, Span *at, Parser *p);
 static void frontend_yyerror(Span *at, Parser *p, const char *message);
 static Item *item(Parser *p, ItemKind kind, Span at, Name name, DeclList *params, Block *body);
-static Item *function(Parser *p, ItemKind kind, Span at, Name name, DeclList *params, Block *lets, Expr *value);
+static Item *function(Parser *p, ItemKind kind, Span at, Name name, DeclList *params, Block *lets,
+                      Expr *value);
 static Stage stage(Parser *p, Name name);
 static Decl *declare(Parser *p, Name name, Expr *array, RateAst *rate, Expr *init, Range *range);
 static DeclList *decl_list(Parser *p, DeclList *l, const Decl *d);
@@ -78,14 +80,19 @@ static const Name no_name;
 %token <name> IDENT "name"
 %token SEP "end of statement"
 %token <name> BAD "mistake"
-%token <name> IMPORT "import" OPTIMIZER "optimizer" TRANSFORM "transform" SCALER "scaler" ACCUMULATOR "accumulator"
+%token <name> IMPORT "import" OPTIMIZER "optimizer" TRANSFORM "transform" SCALER "scaler"
+  ACCUMULATOR "accumulator"
   SCHEDULE "schedule" FN "fn" RECIPE "recipe"
-%token <name> HYPER "hyper" CONST "const" STATE "state" INIT "init" ON "on" WHEN "when" ELSE "else" SKIP "skip" FAIL "fail"
-  REPEAT "repeat" USE "use" AS "as" SHAPE "shape" EXPORT "export" INPUT "input" DIRECTION "direction"
+%token <name> HYPER "hyper" CONST "const" STATE "state" INIT "init" ON "on" WHEN "when"
+  ELSE "else" SKIP "skip" FAIL "fail"
+  REPEAT "repeat" USE "use" AS "as" SHAPE "shape" EXPORT "export" INPUT "input"
+  DIRECTION "direction"
 %token <name> IN "in" AND "and" OR "or" NOT "not" BLOCK "block" RETURN "return"
-%token <name> GROUP "group" DEFAULT "default" STORE "store" SHARD "shard" ACCUMULATE "accumulate" SCALE "scale"
+%token <name> GROUP "group" DEFAULT "default" STORE "store" SHARD "shard" ACCUMULATE "accumulate"
+  SCALE "scale"
   MASTER "master" STOCHASTIC "stochastic" UNSIGNED "unsigned" UNLESS "unless"
-%token DEF ":=" ADDA "+=" SUBA "-=" MULA "*=" DIVA "/=" EQ "==" NE "!=" LE "<=" GE ">=" ARROW "->" NMATCH "!~" DOTS ".."
+%token DEF ":=" ADDA "+=" SUBA "-=" MULA "*=" DIVA "/=" EQ "==" NE "!=" LE "<=" GE ">="
+  ARROW "->" NMATCH "!~" DOTS ".."
 
 %type <name> name word pseg path label_opt alias_opt dim
 %type <expr> expr tern orx andx notx cmp add mul unary pow postfix arr_opt cond_opt unless_opt
@@ -117,17 +124,21 @@ sitem: IMPORT STRING { $$ = item(p, IT_IMPORT, @$, (Name){$2, @2}, NULL, NULL); 
     | FN name params '=' expr { $$ = function(p, IT_FN, @$, $2, $3, NULL, $5); } ;
 
 bitem: OPTIMIZER name params_opt block { $$ = item(p, IT_OPTIMIZER, @$, $2, $3, $4); }
-    | TRANSFORM name params_opt ':' name block { $$ = item(p, IT_TRANSFORM, @$, $2, $3, $6); $$->stage = stage(p, $5); }
-    | TRANSFORM name params_opt ':' DIRECTION block { $$ = item(p, IT_TRANSFORM, @$, $2, $3, $6); $$->stage = STAGE_DIRECTION; }
+    | TRANSFORM name params_opt ':' name block
+      { $$ = item(p, IT_TRANSFORM, @$, $2, $3, $6); $$->stage = stage(p, $5); }
+    | TRANSFORM name params_opt ':' DIRECTION block
+      { $$ = item(p, IT_TRANSFORM, @$, $2, $3, $6); $$->stage = STAGE_DIRECTION; }
     | SCALER name params_opt block { $$ = item(p, IT_SCALER, @$, $2, $3, $4); }
     | ACCUMULATOR name params_opt block { $$ = item(p, IT_ACCUMULATOR, @$, $2, $3, $4); }
     | SCHEDULE name params '{' fbody '}' { $$ = function(p, IT_SCHEDULE, @$, $2, $3, $5, NULL); }
     | FN name params '{' fbody '}' { $$ = function(p, IT_FN, @$, $2, $3, $5, NULL); }
-    | RECIPE name params_opt '{' rstmts '}' { $$ = item(p, IT_RECIPE, @$, $2, $3, NULL); $$->recipe = $5; } ;
+    | RECIPE name params_opt '{' rstmts '}'
+      { $$ = item(p, IT_RECIPE, @$, $2, $3, NULL); $$->recipe = $5; } ;
 
 /* the result of a longer fn or schedule travels as a last statement without a name */
 fbody: lets
-    | lets RETURN expr seps { $$ = $1; Stmt *s = build_stmt(p, ST_LET, @3); s->value = $3; block_add(p, $$, s); } ;
+    | lets RETURN expr seps
+      { $$ = $1; Stmt *s = build_stmt(p, ST_LET, @3); s->value = $3; block_add(p, $$, s); } ;
 lets: %empty { $$ = ARENA_NEW(p->arena, Block); $$->span = @$; }
     | lets SEP
     | lets let SEP { $$ = $1; block_add(p, $$, $2); }
@@ -138,7 +149,8 @@ let: name '=' expr { $$ = build_stmt(p, ST_LET, @$); $$->name = $1; $$->value = 
 params_opt: %empty { $$ = NULL; } | params ;
 params: '(' ')' { $$ = decl_list(p, NULL, NULL); } | '(' plist ')' { $$ = $2; } ;
 plist: param { $$ = decl_list(p, NULL, $1); } | plist ',' param { $$ = decl_list(p, $1, $3); } ;
-param: const_opt name rate_opt def_opt range_opt { $$ = declare(p, $2, NULL, $3, $4, $5); $$->is_const = $1; } ;
+param: const_opt name rate_opt def_opt range_opt
+      { $$ = declare(p, $2, NULL, $3, $4, $5); $$->is_const = $1; } ;
 const_opt: %empty { $$ = 0; } | CONST { $$ = 1; } ;
 def_opt: %empty { $$ = NULL; } | '=' expr { $$ = $2; } ;
 
@@ -154,18 +166,26 @@ simple: HYPER hlist { $$ = declaration(p, ST_HYPER, @$, $2, false); }
     | CONST HYPER hlist { $$ = declaration(p, ST_HYPER, @$, $3, true); }
     | STATE statelist { $$ = declaration(p, ST_STATE, @$, $2, false); }
     | INPUT namelist { $$ = with_names(build_stmt(p, ST_INPUT, @$), $2);
-                       for (size_t i = 0; i < $$->nnames; i++) check_declared(p, $$->names[i], false); }
+                       for (size_t i = 0; i < $$->nnames;
+        i++) check_declared(p, $$->names[i], false); }
     | EXPORT exlist { $$ = with_names(build_stmt(p, ST_EXPORT, @$), $2); }
     | USE app label_opt { $$ = use(p, @$, $2, $3); }
     | SKIP { $$ = build_stmt(p, ST_SKIP, @$); }
     | FAIL STRING { $$ = build_stmt(p, ST_FAIL, @$); $$->text = $2; }
-    | DIRECTION name '=' expr { $$ = build_stmt(p, ST_DIRECTION, @$); $$->name = $2; $$->value = $4; }
+    | DIRECTION name '=' expr
+      { $$ = build_stmt(p, ST_DIRECTION, @$); $$->name = $2; $$->value = $4; }
     | let
-    | name wop expr { $$ = build_stmt(p, ST_WRITE, @$); $$->name = $1; $$->wop = (WriteOp)$2; $$->value = $3; }
+    | name wop expr
+      { $$ = build_stmt(p, ST_WRITE, @$); $$->name = $1; $$->wop = (WriteOp)$2; $$->value = $3; }
     | name '[' expr ']' wop expr
-      { $$ = build_stmt(p, ST_WRITE, @$); $$->name = $1; $$->index = $3; $$->wop = (WriteOp)$5; $$->value = $6; } ;
+      { $$ = build_stmt(p, ST_WRITE, @$); $$->name = $1; $$->index = $3; $$->wop = (WriteOp)$5;
+        $$->value = $6; } ;
 label_opt: %empty { $$ = no_name; } | AS name { $$ = $2; } ;
-wop: ":=" { $$ = W_SET; } | "+=" { $$ = W_ADD; } | "-=" { $$ = W_SUB; } | "*=" { $$ = W_MUL; } | "/=" { $$ = W_DIV; } ;
+wop: ":=" { $$ = W_SET; }
+    | "+=" { $$ = W_ADD; }
+    | "-=" { $$ = W_SUB; }
+    | "*=" { $$ = W_MUL; }
+    | "/=" { $$ = W_DIV; } ;
 
 bstmt: INIT block { $$ = with_body(build_stmt(p, ST_INIT, @$), NULL, $2, NULL); }
     | ON name block { $$ = with_body(build_stmt(p, ST_ON, @$), NULL, $3, NULL); $$->name = $2; }
@@ -175,30 +195,40 @@ bstmt: INIT block { $$ = with_body(build_stmt(p, ST_INIT, @$), NULL, $2, NULL); 
     | when
     | REPEAT expr block { $$ = with_body(build_stmt(p, ST_REPEAT, @$), $2, $3, NULL); }
     | REPEAT name IN expr ".." expr block
-      { $$ = with_body(build_stmt(p, ST_REPEAT, @$), $4, $7, NULL); $$->name = $2; $$->hi = $6; check_declared(p, $2, false); }
+      { $$ = with_body(build_stmt(p, ST_REPEAT, @$), $4, $7, NULL); $$->name = $2; $$->hi = $6;
+        check_declared(p, $2, false); }
     | shape ;
 when: WHEN expr block { $$ = with_body(build_stmt(p, ST_WHEN, @$), $2, $3, NULL); }
     | WHEN expr block ELSE block { $$ = with_body(build_stmt(p, ST_WHEN, @$), $2, $3, $5); }
-    | WHEN expr block ELSE when { $$ = with_body(build_stmt(p, ST_WHEN, @$), $2, $3, block_of(p, $5)); } ;
-shape: SHAPE dims cond_opt block { $$ = with_names(with_body(build_stmt(p, ST_SHAPE, @$), $3, $4, NULL), $2); }
-    | SHAPE dims cond_opt block ELSE block { $$ = with_names(with_body(build_stmt(p, ST_SHAPE, @$), $3, $4, $6), $2); }
+    | WHEN expr block ELSE when
+      { $$ = with_body(build_stmt(p, ST_WHEN, @$), $2, $3, block_of(p, $5)); } ;
+shape: SHAPE dims cond_opt block
+      { $$ = with_names(with_body(build_stmt(p, ST_SHAPE, @$), $3, $4, NULL), $2); }
+    | SHAPE dims cond_opt block ELSE block
+      { $$ = with_names(with_body(build_stmt(p, ST_SHAPE, @$), $3, $4, $6), $2); }
     | SHAPE dims cond_opt block ELSE shape
       { $$ = with_names(with_body(build_stmt(p, ST_SHAPE, @$), $3, $4, block_of(p, $6)), $2); } ;
 cond_opt: %empty { $$ = NULL; } | WHEN expr { $$ = $2; } ;
 dims: '[' dimlist ']' { $$ = $2; } ;
-dimlist: dim { $$ = name_list(p, NULL, $1, no_name); } | dimlist ',' dim { $$ = name_list(p, $1, $3, no_name); } ;
+dimlist: dim { $$ = name_list(p, NULL, $1, no_name); }
+    | dimlist ',' dim { $$ = name_list(p, $1, $3, no_name); } ;
 dim: ".." { $$ = (Name){"..", @1}; }
     | name { $$ = $1; check_declared(p, $1, false); }
-    | NUM { $$ = (Name){arena_strndup(p->arena, p->source->text + (@1.begin - p->source->base), @1.end - @1.begin), @1}; } ;
+    | NUM
 
-namelist: name { $$ = name_list(p, NULL, $1, no_name); } | namelist ',' name { $$ = name_list(p, $1, $3, no_name); } ;
-exlist: name alias_opt { $$ = name_list(p, NULL, $1, $2); } | exlist ',' name alias_opt { $$ = name_list(p, $1, $3, $4); } ;
+             { $$ = (Name){arena_strndup(p->arena, p->source->text + (@1.begin - p->source->base), @1.end - @1.begin), @1}; } ;
+
+namelist: name { $$ = name_list(p, NULL, $1, no_name); }
+    | namelist ',' name { $$ = name_list(p, $1, $3, no_name); } ;
+exlist: name alias_opt { $$ = name_list(p, NULL, $1, $2); }
+    | exlist ',' name alias_opt { $$ = name_list(p, $1, $3, $4); } ;
 alias_opt: %empty { $$ = no_name; } | AS name { $$ = $2; } ;
 hlist: hyp { $$ = decl_list(p, NULL, $1); } | hlist ',' hyp { $$ = decl_list(p, $1, $3); } ;
 hyp: name arr_opt rate_opt def_opt range_opt { $$ = declare(p, $1, $2, $3, $4, $5); } ;
 range_opt: %empty { $$ = NULL; }
     | IN lo expr ',' expr hi
-      { $$ = ARENA_NEW(p->arena, Range); *$$ = (Range){true, $2 == '(', $6 == ')', $3, $5, {@2.begin, @6.end}}; } ;
+      { $$ = ARENA_NEW(p->arena, Range);
+        *$$ = (Range){true, $2 == '(', $6 == ')', $3, $5, {@2.begin, @6.end}}; } ;
 lo: '[' { $$ = '['; } | '(' { $$ = '('; } ;
 hi: ']' { $$ = ']'; } | ')' { $$ = ')'; } ;
 statelist: st { $$ = decl_list(p, NULL, $1); } | statelist ',' st { $$ = decl_list(p, $1, $3); } ;
@@ -224,17 +254,21 @@ rstmts: %empty { $$ = NULL; }
 rstmt: ACCUMULATE app SEP { $$ = recipe(p, RECIPE_ACCUMULATE, @$, $2); }
     | SCALE app SEP { $$ = recipe(p, RECIPE_SCALE, @$, $2); }
     | USE app label_opt SEP { $$ = recipe(p, RECIPE_USE, @$, $2); $$->label = $3; }
-    | GROUP name ':' expr "->" app SEP { $$ = recipe(p, RECIPE_GROUP, @$, $6); $$->name = $2; $$->cond = $4; }
+    | GROUP name ':' expr "->" app SEP
+      { $$ = recipe(p, RECIPE_GROUP, @$, $6); $$->name = $2; $$->cond = $4; }
     | GROUP name ':' expr "->" app '{' rstmts '}'
       { $$ = recipe_body(recipe(p, RECIPE_GROUP, @$, $6), $8); $$->name = $2; $$->cond = $4; }
     | DEFAULT "->" app SEP { $$ = recipe(p, RECIPE_DEFAULT, @$, $3); }
     | DEFAULT "->" app '{' rstmts '}' { $$ = recipe_body(recipe(p, RECIPE_DEFAULT, @$, $3), $5); }
     | STORE sentries SEP { $$ = recipe(p, RECIPE_STORE, @$, NULL); $$->entries = $2; }
-    | SHARD STATE name SEP { $$ = recipe(p, RECIPE_SHARD, @$, NULL); $$->name = $2; $$->strategy = $3; }
-    | SHARD name name SEP { $$ = recipe(p, RECIPE_SHARD, @$, NULL); $$->name = $2; $$->strategy = $3; }
+    | SHARD STATE name SEP
+      { $$ = recipe(p, RECIPE_SHARD, @$, NULL); $$->name = $2; $$->strategy = $3; }
+    | SHARD name name SEP
+      { $$ = recipe(p, RECIPE_SHARD, @$, NULL); $$->name = $2; $$->strategy = $3; }
     | name '=' expr SEP { $$ = recipe(p, RECIPE_LET, @$, NULL); $$->name = $1; $$->cond = $3; } ;
 sentries: sentry
-    | sentries ',' sentry { $$ = $1; StoreEntry **tail = &$1->next; while (*tail) tail = &(*tail)->next; *tail = $3; } ;
+    | sentries ',' sentry
+      { $$ = $1; StoreEntry **tail = &$1->next; while (*tail) tail = &(*tail)->next; *tail = $3; } ;
 sentry: path ':' fmt unless_opt { $$ = $3; $$->path = $1; $$->unless = $4; } ;
 unless_opt: %empty { $$ = NULL; } | UNLESS expr { $$ = $2; } ;
 path: pseg | path '.' pseg { $$ = path_join(p, $1, $3, @$); } ;
@@ -255,7 +289,11 @@ cmp: add
     | add relop add { $$ = build_op(p, (Op)$2, @$, $1, $3); }
     | add '~' STRING { $$ = build_match(p, @$, $1, $3, false); }
     | add "!~" STRING { $$ = build_match(p, @$, $1, $3, true); } ;
-relop: '<' { $$ = OP_LT; } | '>' { $$ = OP_GT; } | "<=" { $$ = OP_LE; } | ">=" { $$ = OP_GE; } | "==" { $$ = OP_EQ; }
+relop: '<' { $$ = OP_LT; }
+    | '>' { $$ = OP_GT; }
+    | "<=" { $$ = OP_LE; }
+    | ">=" { $$ = OP_GE; }
+    | "==" { $$ = OP_EQ; }
     | "!=" { $$ = OP_NE; } ;
 add: mul
     | add '+' mul { $$ = build_op(p, OP_ADD, @$, $1, $3); }
@@ -277,7 +315,8 @@ postfix: NUM { $$ = build_number(p, @1, $1); }
     | name '[' BLOCK postfix ']' { $$ = build_reduce(p, @$, $1, $4, true, NULL); }
     | name '[' expr ']' args { $$ = build_reduce(p, @$, $1, $3, false, $5); }
     | name '[' BLOCK postfix ']' args { $$ = build_reduce(p, @$, $1, $4, true, $6); } ;
-exprs: expr { $$ = expr_list(p, NULL, no_name, $1); } | exprs ',' expr { $$ = expr_list(p, $1, no_name, $3); } ;
+exprs: expr { $$ = expr_list(p, NULL, no_name, $1); }
+    | exprs ',' expr { $$ = expr_list(p, $1, no_name, $3); } ;
 
 /* words that are names where a name is wanted */
 name: IDENT | BAD | word ;
@@ -285,6 +324,7 @@ word: INIT | INPUT | EXPORT | USE | AS | FAIL | ON | SKIP | GROUP | DEFAULT | ST
     | STOCHASTIC | UNSIGNED | UNLESS ;
 
 %%
+
 
 static int frontend_yylex(FRONTEND_YYSTYPE *value, Span *at, Parser *p)
 {
@@ -337,11 +377,13 @@ static Item *item(Parser *p, ItemKind kind, Span at, Name name, DeclList *params
     return i;
 }
 
-static Item *function(Parser *p, ItemKind kind, Span at, Name name, DeclList *params, Block *lets, Expr *value)
+static Item *function(Parser *p, ItemKind kind, Span at, Name name, DeclList *params, Block *lets,
+                      Expr *value)
 {
     Item *i = item(p, kind, at, name, params, lets);
     i->value = value;
-    if (lets && lets->n > 0 && lets->stmts[lets->n - 1]->name.text == NULL) i->value = lets->stmts[--lets->n]->value;
+    if (lets && lets->n > 0 && lets->stmts[lets->n - 1]->name.text == NULL)
+        i->value = lets->stmts[--lets->n]->value;
     if (!i->value) {
         i->value = build_expr(p, EX_BAD, name.span);
         if (!p->broken) diag_report(p->diags, DIAG_NO_RETURN, name.span, name.text);
