@@ -71,6 +71,8 @@ static RecipeStmt *recipe(Parser *p, RecipeKind kind, Span at, App *app);
 static RecipeStmt *recipe_body(RecipeStmt *s, RecipeStmt *first);
 static RecipeStmt *recipe_append(RecipeStmt *first, RecipeStmt *s);
 static Name path_join(Parser *p, Name a, Name b, Span at);
+static Name written(Parser *p, Span at);
+static void check_all(Parser *p, const NameList *l, bool gradient);
 static const Name no_name;
 }
 
@@ -155,7 +157,7 @@ const_opt: %empty { $$ = 0; } | CONST { $$ = 1; } ;
 def_opt: %empty { $$ = NULL; } | '=' expr { $$ = $2; } ;
 
 block: '{' stmts '}' { $$ = $2; $$->span = @$; } ;
-/* simple statements need a SEP after them (the filter puts one before every '}'), block statements do not */
+/* simple statements need a SEP after them (the filter puts one before every '}'), others do not */
 stmts: %empty { $$ = ARENA_NEW(p->arena, Block); $$->span = @$; }
     | stmts SEP
     | stmts simple SEP { $$ = $1; block_add(p, $$, $2); }
@@ -165,9 +167,8 @@ stmts: %empty { $$ = ARENA_NEW(p->arena, Block); $$->span = @$; }
 simple: HYPER hlist { $$ = declaration(p, ST_HYPER, @$, $2, false); }
     | CONST HYPER hlist { $$ = declaration(p, ST_HYPER, @$, $3, true); }
     | STATE statelist { $$ = declaration(p, ST_STATE, @$, $2, false); }
-    | INPUT namelist { $$ = with_names(build_stmt(p, ST_INPUT, @$), $2);
-                       for (size_t i = 0; i < $$->nnames;
-        i++) check_declared(p, $$->names[i], false); }
+    | INPUT namelist
+      { $$ = with_names(build_stmt(p, ST_INPUT, @$), $2); check_all(p, $2, false); }
     | EXPORT exlist { $$ = with_names(build_stmt(p, ST_EXPORT, @$), $2); }
     | USE app label_opt { $$ = use(p, @$, $2, $3); }
     | SKIP { $$ = build_stmt(p, ST_SKIP, @$); }
@@ -191,7 +192,7 @@ bstmt: INIT block { $$ = with_body(build_stmt(p, ST_INIT, @$), NULL, $2, NULL); 
     | ON name block { $$ = with_body(build_stmt(p, ST_ON, @$), NULL, $3, NULL); $$->name = $2; }
     | ON name '(' namelist ')' block
       { $$ = with_names(with_body(build_stmt(p, ST_ON, @$), NULL, $6, NULL), $4); $$->name = $2;
-        for (size_t i = 0; i < $$->nnames; i++) check_declared(p, $$->names[i], true); }
+        check_all(p, $4, true); }
     | when
     | REPEAT expr block { $$ = with_body(build_stmt(p, ST_REPEAT, @$), $2, $3, NULL); }
     | REPEAT name IN expr ".." expr block
@@ -214,9 +215,7 @@ dimlist: dim { $$ = name_list(p, NULL, $1, no_name); }
     | dimlist ',' dim { $$ = name_list(p, $1, $3, no_name); } ;
 dim: ".." { $$ = (Name){"..", @1}; }
     | name { $$ = $1; check_declared(p, $1, false); }
-    | NUM
-
-             { $$ = (Name){arena_strndup(p->arena, p->source->text + (@1.begin - p->source->base), @1.end - @1.begin), @1}; } ;
+    | NUM { $$ = written(p, @1); } ;
 
 namelist: name { $$ = name_list(p, NULL, $1, no_name); }
     | namelist ',' name { $$ = name_list(p, $1, $3, no_name); } ;
@@ -320,8 +319,8 @@ exprs: expr { $$ = expr_list(p, NULL, no_name, $1); }
 
 /* words that are names where a name is wanted */
 name: IDENT | BAD | word ;
-word: INIT | INPUT | EXPORT | USE | AS | FAIL | ON | SKIP | GROUP | DEFAULT | STORE | SHARD | ACCUMULATE | SCALE | MASTER
-    | STOCHASTIC | UNSIGNED | UNLESS ;
+word: INIT | INPUT | EXPORT | USE | AS | FAIL | ON | SKIP | GROUP | DEFAULT | STORE | SHARD
+    | ACCUMULATE | SCALE | MASTER | STOCHASTIC | UNSIGNED | UNLESS ;
 
 %%
 
@@ -518,4 +517,16 @@ static RecipeStmt *recipe_append(RecipeStmt *first, RecipeStmt *s)
 static Name path_join(Parser *p, Name a, Name b, Span at)
 {
     return (Name){arena_printf(p->arena, "%s.%s", a.text, b.text), at};
+}
+
+/* A dimension's number, as it stands there. */
+static Name written(Parser *p, Span at)
+{
+    const char *text = p->source->text + (at.begin - p->source->base);
+    return (Name){arena_strndup(p->arena, text, at.end - at.begin), at};
+}
+
+static void check_all(Parser *p, const NameList *l, bool gradient)
+{
+    for (size_t i = 0; i < l->n; i++) check_declared(p, l->items[i], gradient);
 }
