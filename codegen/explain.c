@@ -297,6 +297,8 @@ static void list_values(const Plan *p, const Kernel *k, ValueHow how, const char
 static void explain_kernel(const Plan *p, const Variant *v, const Kernel *k, StrBuf *out)
 {
     Arena *a = out->arena;
+    const IrBody *b = &p->m->bodies[v->body];
+    bool skips = false;
     sb_printf(out, "    kernel: %d bytes read, %d written, %d operations per element\n", k->bytes_read, k->bytes_written, k->flops);
     list_values(p, k, VAL_LOAD, "      loads ", out);
     list_values(p, k, VAL_RELOAD, "      reloads what an earlier phase stored: ", out);
@@ -304,10 +306,12 @@ static void explain_kernel(const Plan *p, const Variant *v, const Kernel *k, Str
     for (uint32_t i = 0; i < k->nstores; i++) {
         const KernelStore *s = &k->stores[i];
         sb_printf(out, "%s%s", i ? ", " : "      stores ", elem_label(a, p, s->elem));
-        if (s->guard != IR_NONE)
+        if (s->guard != IR_NONE && s->guard == b->noskip)
+            skips = true;
+        else if (s->guard != IR_NONE)
             sb_printf(out, " if %s", expression(a, p, v->body, s->guard));
     }
-    sb_puts(out, k->nstores ? "\n" : "");
+    sb_puts(out, skips ? "; nothing where the step is skipped\n" : k->nstores ? "\n" : "");
     for (uint32_t i = 0; i < k->nreduces; i++)
         sb_printf(out, "      reduces %s\n", expression(a, p, v->body, p->reduces[k->reduces[i]].ins));
 }
