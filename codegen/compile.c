@@ -24,6 +24,7 @@ static IrModule *compile(Arena *a, DiagSink *d, int file, const FrontendOptions 
     StrBuf why = {.arena = a};
     IrModule *out = ir_run_passes(a, m, dump_after, dump, &why);
     if (!out) diag_report(d, DIAG_INTERNAL, rule->item->name.span, why.text ? why.text : "a pass failed");
+    if (out) lint_module(d, out);
     return out;
 }
 

@@ -9,4 +9,7 @@ IrModule *compile_source(Arena *a, DiagSink *d, int file, const FrontendOptions 
 /* The same; the module after pass `dump_after` is printed into `dump` (--dump-after). */
 IrModule *compile_source_dump(Arena *a, DiagSink *d, int file, const FrontendOptions *o, bool guard_gradients,
                               const char *dump_after, StrBuf *dump);
+
+/* Warns where a step with a gradient of zero, at first, would store NaN or infinity. */
+void lint_module(DiagSink *d, const IrModule *m);
 #endif

@@ -162,6 +162,50 @@ static void try_text(const char *text, FrontendOptions *o)
     arena_free(&a);
 }
 
+/* ---- memory that runs out ------------------------------------------------------------------------------------------------------------- */
+
+typedef struct Failing {
+    long left, live; /* allocations until the first that fails; blocks not freed */
+} Failing;
+
+static void *failing_realloc(void *user, void *ptr, size_t size)
+{
+    Failing *f = user;
+    if (size == 0) {
+        f->live -= ptr != NULL;
+        free(ptr);
+        return NULL;
+    }
+    if (f->left-- <= 0) return NULL;
+    void *p = realloc(ptr, size);
+    f->live += p != NULL && ptr == NULL;
+    return p;
+}
+
+/* Fails the first, second, … allocation of a whole compilation: it gives nothing, says nothing, leaks nothing. */
+static void run_out(const char *text, const FrontendOptions *o)
+{
+    bool done = false;
+    for (long n = 3; !done && n < 1000; n++) {
+        Failing f = {.left = n};
+        Allocator memory = {failing_realloc, &f};
+        Arena a = {.alloc = &memory};
+        SourceSet sources = {.arena = &a};
+        DiagSink d = {.arena = &a, .sources = &sources};
+        jmp_buf out;
+        a.oom = &out;
+        if (setjmp(out) == 0) {
+            int file = source_add(&sources, "x.opt", text, strlen(text));
+            a.oom = NULL;
+            done = compile_source(&a, &d, file, o, true) != NULL;
+            CHECK(done || d.nerrors == 0, "an error where memory ran out");
+        }
+        arena_free(&a);
+        CHECK(f.live == 0, "%ld blocks leak", f.live);
+    }
+    CHECK(done, "never compiles");
+}
+
 int main(int argc, char **argv)
 {
     long count = argc > 1 ? atol(argv[1]) : 1500;
@@ -177,6 +221,9 @@ int main(int argc, char **argv)
         for (uint32_t edits = below(4); edits; edits--) change(text);
         try_text(text, &o);
     }
+    o.ndefines = 0;
+    for (size_t i = 0; i < ncorpus; i++)
+        if (strstr(corpus[i], "optimizer ")) run_out(corpus[i], &o);
     printf("%u accepted, %u refused, %u compared with constants\n", accepted, refused, compared);
     CHECK(accepted > count / 20 && refused > count / 20 && compared > count / 40, "the changes are too tame or too wild");
     arena_free(&corpus_arena);

@@ -3,7 +3,7 @@
  *   in:  m := lerp(g, m, betta1)      #! error: E101
  *   out: E101 on that line, and on no other; a comment of its own line stands for a message without a place
  *
- * Every row of diag.def about meaning (E1…, W1…) must be given by a program here. */
+ * Programs named warn… compile all the same. Every row of diag.def about meaning (E1…, W1…) must be given by a program here. */
 #include "source.h"
 
 static bool seen[DIAG_CODE_COUNT];
@@ -67,7 +67,7 @@ static void reject(const char *path)
     StrBuf messages = {.arena = &a};
     diag_render(&d, &messages, false);
     char *want = expected(&a, p.text), *got = reported(&a, &d);
-    CHECK(!m, "%s compiles", path);
+    CHECK(!m || strstr(path, "warn"), "%s compiles", path);
     CHECK(strcmp(want, got) == 0, "%s: expected\n%sgot\n%s%s", path, want, got, messages.text);
     for (size_t i = 0; i < d.n; i++) CHECK(d.items[i].text && *d.items[i].text, "%s: an empty message", path);
     arena_free(&a);
