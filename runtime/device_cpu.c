@@ -1,13 +1,15 @@
 /* device_cpu.c - the CPU as a device: a pool of threads for short parallel jobs, and the
  * floating-point environment of a step.
  *
- * Requires: one caller at a time (the context's thread). Ensures: pool_run returns after every
- * worker is done with the job, with all its writes visible. A worker that has nothing to do spins
- * for some microseconds, since a step is several jobs in a row, and then sleeps on a futex; so does
- * the caller while it waits for the others.
+ * A job is offered to workers, not given: whoever comes in time takes it, the caller always works
+ * too, and when the caller has nothing left to do it takes back what nobody took. So a job must be
+ * one of which any number of threads can do all, and a worker that the system does not run costs
+ * nothing. Requires one caller at a time (the context's thread). Ensures that pool_run returns with
+ * all work done and visible. Workers spin for some microseconds after a job, since a step is
+ * several of them in a row, and then sleep on a futex.
  *
  *     Pool *p = pool_new(alloc, 4);
- *     pool_run(p, 3, job, arg);  // job(arg, 0, …) here, 1 and 2 on two workers; the third sleeps on
+ *     pool_run(p, 3, job, arg);  // job(arg, 0, …) here, and 1 and 2 on workers that are awake
  *     pool_free(p);
  */
 #define _GNU_SOURCE
@@ -23,20 +25,21 @@
 
 enum { SPIN_ROUNDS = 2000, CACHE_LINE = 64 }; /* about 30 us */
 
+/* IDLE -> OFFERED by the caller; OFFERED -> TAKEN -> IDLE by the worker; OFFERED -> IDLE by the
+ * caller, who takes it back. */
+enum { IDLE, OFFERED, TAKEN, QUIT };
+
 typedef struct Worker {
-    _Alignas(CACHE_LINE) atomic_uint go; /* counts the jobs this worker was given */
-    atomic_bool asleep;
-    Pool *pool;
+    _Alignas(CACHE_LINE) atomic_uint state;
+    atomic_bool asleep, caller_asleep; /* on the state */
     int index;
     pthread_t thread;
     Region scratch;
-    PoolJob job; /* of the current go; NULL: end */
+    PoolJob job; /* what is offered */
     void *arg;
 } Worker;
 
 struct Pool {
-    _Alignas(CACHE_LINE) atomic_int busy; /* workers that are not done with the job */
-    atomic_bool caller_asleep;
     const Allocator *alloc;
     int threads;
     size_t scratch_bytes;
@@ -66,61 +69,61 @@ void fpenv_leave(unsigned saved)
     _mm_setcsr(saved);
 }
 
-/* Waits until `go` is no longer `seen`. */
-static void await_job(Worker *w, unsigned seen)
+/* Waits until the state is not `seen`. The flag goes up before the last look at the state, and
+ * whoever changes the state looks at the flag afterwards: one of the two sees the other. */
+static void await_change(atomic_uint *state, unsigned seen, atomic_bool *asleep)
 {
     for (int i = 0; i < SPIN_ROUNDS; i++) {
-        if (atomic_load_explicit(&w->go, memory_order_acquire) != seen) return;
+        if (atomic_load_explicit(state, memory_order_acquire) != seen) return;
         _mm_pause();
     }
-    /* The flag goes up before the last look at `go`, and the caller looks at the flag after it has
-     * changed `go`: one of us sees the other. */
-    atomic_store(&w->asleep, true);
-    while (atomic_load(&w->go) == seen) futex_wait(&w->go, seen);
-    atomic_store(&w->asleep, false);
+    atomic_store(asleep, true);
+    while (atomic_load(state) == seen) futex_wait(state, seen);
+    atomic_store(asleep, false);
+}
+
+static void change(atomic_uint *state, unsigned to, atomic_bool *other_asleep)
+{
+    atomic_store(state, to);
+    if (atomic_load(other_asleep)) futex_wake(state);
 }
 
 static void *worker_main(void *arg)
 {
     Worker *w = arg;
-    Pool *p = w->pool;
     fpenv_enter();
-    for (unsigned seen = 0;; seen++) {
-        await_job(w, seen);
-        if (!w->job) return NULL;
-        w->job(w->arg, w->index, w->scratch.base);
-        if (atomic_fetch_sub(&p->busy, 1) == 1 && atomic_load(&p->caller_asleep))
-            futex_wake((atomic_uint *)&p->busy);
+    for (;;) {
+        await_change(&w->state, IDLE, &w->asleep);
+        unsigned seen = OFFERED;
+        if (atomic_compare_exchange_strong(&w->state, &seen, TAKEN)) {
+            w->job(w->arg, w->index, w->scratch.base);
+            change(&w->state, IDLE, &w->caller_asleep);
+        } else if (seen == QUIT) {
+            return NULL;
+        }
     }
 }
 
-static void worker_start(Worker *w, PoolJob job, void *arg)
+static void offer(Worker *w, PoolJob job, void *arg)
 {
     w->job = job;
     w->arg = arg;
-    atomic_fetch_add(&w->go, 1);
-    if (atomic_load(&w->asleep)) futex_wake(&w->go);
+    change(&w->state, OFFERED, &w->asleep);
 }
 
-static void await_workers(Pool *p)
+static void take_back_or_await(Worker *w)
 {
-    for (int i = 0; i < SPIN_ROUNDS; i++) {
-        if (atomic_load_explicit(&p->busy, memory_order_acquire) == 0) return;
-        _mm_pause();
-    }
-    atomic_store(&p->caller_asleep, true);
-    for (int left; (left = atomic_load(&p->busy)) != 0;)
-        futex_wait((atomic_uint *)&p->busy, (unsigned)left);
-    atomic_store(&p->caller_asleep, false);
+    unsigned seen = OFFERED;
+    if (!atomic_compare_exchange_strong(&w->state, &seen, IDLE) && seen == TAKEN)
+        await_change(&w->state, TAKEN, &w->caller_asleep);
 }
 
 void pool_run(Pool *p, int threads, PoolJob job, void *arg)
 {
     if (threads > p->threads) threads = p->threads;
-    atomic_store(&p->busy, threads - 1);
-    for (int i = 1; i < threads; i++) worker_start(&p->workers[i], job, arg);
+    for (int i = 1; i < threads; i++) offer(&p->workers[i], job, arg);
     job(arg, 0, p->workers[0].scratch.base);
-    if (threads > 1) await_workers(p);
+    for (int i = 1; i < threads; i++) take_back_or_await(&p->workers[i]);
 }
 
 Pool *pool_new(const Allocator *a, int threads)
@@ -136,7 +139,6 @@ Pool *pool_new(const Allocator *a, int threads)
     pthread_sigmask(SIG_SETMASK, &all, &before);
     for (p->threads = 1; p->threads < threads; p->threads++) {
         Worker *w = &p->workers[p->threads];
-        w->pool = p;
         w->index = p->threads;
         if (pthread_create(&w->thread, NULL, worker_main, w) != 0) break;
     }
@@ -150,7 +152,7 @@ void pool_free(Pool *p)
 {
     if (!p) return;
     for (int i = 1; i < p->threads; i++) {
-        worker_start(&p->workers[i], NULL, NULL);
+        change(&p->workers[i].state, QUIT, &p->workers[i].asleep);
         pthread_join(p->workers[i].thread, NULL);
     }
     for (int i = 0; i < p->threads; i++) region_free(p->alloc, &p->workers[i].scratch);

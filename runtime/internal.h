@@ -96,8 +96,8 @@ void pool_free(Pool *p);
 int pool_threads(const Pool *p);
 bool pool_reserve(Pool *p, size_t scratch_bytes); /* per thread; not while a job runs */
 void *pool_scratch(Pool *p, int worker);
-/* Runs job(arg, 0 … threads-1, scratch) on that many threads, the caller being worker 0, and
- * returns when all are done. */
+/* Runs job(arg, 0, scratch) here and job(arg, 1 … threads - 1, scratch) on those workers that come
+ * in time; each call of the job must do what the others have left. Returns when all is done. */
 void pool_run(Pool *p, int threads, PoolJob job, void *arg);
 
 /* The floating-point environment of a step: round to nearest, no flush to zero, exceptions masked.
