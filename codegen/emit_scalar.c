@@ -213,6 +213,8 @@ static void compute(Locals *l, IrRef ref)
     sb_printf(l->out, "    const %s v%u = ", type, (unsigned)ref);
     if (ins->op == IR_ROUND) {
         sb_printf(l->out, "(%s)v%u", type, (unsigned)ins->arg[0]);
+    } else if (ins->op == IR_CONST) { /* the argument of a reduction that gathers scalars has a place */
+        emit_literal(l->out, ins->lit.num, (DType)ins->dtype);
     } else {
         emit_ins_text(l->out, b, ins);
     }

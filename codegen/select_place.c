@@ -39,25 +39,6 @@ static void add_load(Select *s, IrRef ref)
     s->val[ref].made_by = c;
 }
 
-/* What is stored narrow is converted; what one slot hands to another while it is overwritten itself
- * is copied first. */
-static void add_loads(Select *s)
-{
-    for (IrRef ref = 0; ref < s->b->n; ref++) {
-        if (s->val[ref].needed && select_is_memory(&s->val[ref]) &&
-            select_storage(s, s->val[ref].elem) != DT_F32)
-            add_load(s, ref);
-    }
-    for (uint32_t i = 0; i < s->k->nstores; i++) {
-        const KernelStore *st = &s->k->stores[i];
-        const SelectVal *v = &s->val[st->value];
-        if (select_is_memory(v) && v->elem != st->elem && is_overwritten(s, v->elem))
-            add_load(s, st->value);
-    }
-}
-
-/* ---- order ----------------------------------------------------------------------------------- */
-
 /* Calls `see` for every tile that a call reads; what chooses between tiles reads when the choice is
  * read. */
 static void each_read(const Select *s, const TileCall *c, void (*see)(void *, IrRef), void *user)
@@ -73,6 +54,41 @@ static void each_read(const Select *s, const TileCall *c, void (*see)(void *, Ir
     }
     if (c->otherwise) each_read(s, c->otherwise, see, user);
 }
+
+typedef struct Kept {
+    Select *s;
+    uint32_t elem; /* the slot that the choice is stored to */
+} Kept;
+
+static void keep_overwritten(void *user, IrRef ref)
+{
+    Kept *w = user;
+    const SelectVal *v = &w->s->val[ref];
+    if (select_is_memory(v) && v->elem != w->elem && is_overwritten(w->s, v->elem))
+        add_load(w->s, ref);
+}
+
+/* What is stored narrow is converted; what one slot hands to another while it is overwritten itself
+ * is copied first. */
+static void add_loads(Select *s)
+{
+    for (IrRef ref = 0; ref < s->b->n; ref++) {
+        if (s->val[ref].needed && select_is_memory(&s->val[ref]) &&
+            select_storage(s, s->val[ref].elem) != DT_F32)
+            add_load(s, ref);
+    }
+    for (uint32_t i = 0; i < s->k->nstores; i++) {
+        const KernelStore *st = &s->k->stores[i];
+        const SelectVal *v = &s->val[st->value];
+        if (select_is_memory(v) && v->elem != st->elem && is_overwritten(s, v->elem))
+            add_load(s, st->value);
+        /* A choice between tiles is a pointer, and read when it is stored: at the tile's end. */
+        if (v->made_by && v->made_by->kind == CALL_CHOICE)
+            each_read(s, v->made_by, keep_overwritten, &(Kept){s, st->elem});
+    }
+}
+
+/* ---- order ----------------------------------------------------------------------------------- */
 
 typedef struct Waits {
     const Select *s;

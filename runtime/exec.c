@@ -183,18 +183,21 @@ static void join_uniform(dsopt_optimizer *opt, const PlanReduce *r, ReduceOp op)
     }
 }
 
+/* Those of kernels first: join_uniform makes use of the memory of the rows' results. */
 static void join_phase(dsopt_optimizer *opt, int phase)
 {
-    for (uint32_t i = 0; i < opt->plan->nreduces; i++) {
-        const PlanReduce *r = &opt->plan->reduces[i];
-        if (r->phase != phase) continue;
-        ReduceOp op = (ReduceOp)(opt->m->bodies[r->body].ins[r->ins].op - IR_RED);
-        if (r->of_scalars && r->result.level == LEVEL_TENSOR)
-            join_uniform(opt, r, op);
-        else if (r->of_scalars)
-            join_scalars(opt, r, op);
-        else
-            join_kernel(opt, r, op);
+    for (int scalars = 0; scalars < 2; scalars++) {
+        for (uint32_t i = 0; i < opt->plan->nreduces; i++) {
+            const PlanReduce *r = &opt->plan->reduces[i];
+            if (r->phase != phase || r->of_scalars != (scalars == 1)) continue;
+            ReduceOp op = (ReduceOp)(opt->m->bodies[r->body].ins[r->ins].op - IR_RED);
+            if (!r->of_scalars)
+                join_kernel(opt, r, op);
+            else if (r->result.level == LEVEL_TENSOR)
+                join_uniform(opt, r, op);
+            else
+                join_scalars(opt, r, op);
+        }
     }
 }
 
