@@ -1,6 +1,7 @@
 /* compile.c - the whole way from source text to an optimised module.
  *
- * Requires a sink whose source set has the file. Ensures that every failure is a message in the sink.
+ * Requires a sink whose source set has the file. Ensures that every failure is a message in the
+ * sink.
  *
  *     int f = source_add(&sources, "sgd.opt", text, strlen(text));
  *     IrModule *m = compile_source(&arena, &sink, f, &(FrontendOptions){0}, true);
@@ -8,8 +9,8 @@
  */
 #include "compile.h"
 
-static IrModule *compile(Arena *a, DiagSink *d, int file, const FrontendOptions *o, bool guard_gradients, const char *dump_after,
-                         StrBuf *dump)
+static IrModule *compile(Arena *a, DiagSink *d, int file, const FrontendOptions *o,
+                         bool guard_gradients, const char *dump_after, StrBuf *dump)
 {
     Ast ast = {0};
     if (!frontend_parse(a, d, file, o, &ast)) {
@@ -23,13 +24,14 @@ static IrModule *compile(Arena *a, DiagSink *d, int file, const FrontendOptions 
     if (!m) return NULL;
     StrBuf why = {.arena = a};
     IrModule *out = ir_run_passes(a, m, dump_after, dump, &why);
-    if (!out) diag_report(d, DIAG_INTERNAL, rule->item->name.span, why.text ? why.text : "a pass failed");
+    if (!out)
+        diag_report(d, DIAG_INTERNAL, rule->item->name.span, why.text ? why.text : "a pass failed");
     if (out) lint_module(d, out);
     return out;
 }
 
-IrModule *compile_source_dump(Arena *a, DiagSink *d, int file, const FrontendOptions *o, bool guard_gradients,
-                              const char *dump_after, StrBuf *dump)
+IrModule *compile_source_dump(Arena *a, DiagSink *d, int file, const FrontendOptions *o,
+                              bool guard_gradients, const char *dump_after, StrBuf *dump)
 {
     static const FrontendOptions none;
     Arena *arenas[3] = {a, d->arena, d->sources->arena};
@@ -45,7 +47,8 @@ IrModule *compile_source_dump(Arena *a, DiagSink *d, int file, const FrontendOpt
     return m;
 }
 
-IrModule *compile_source(Arena *a, DiagSink *d, int file, const FrontendOptions *o, bool guard_gradients)
+IrModule *compile_source(Arena *a, DiagSink *d, int file, const FrontendOptions *o,
+                         bool guard_gradients)
 {
     return compile_source_dump(a, d, file, o, guard_gradients, NULL, NULL);
 }

@@ -3,12 +3,14 @@
 #define CODEGEN_COMPILE_H
 #include "ir.h"
 
-/* Parses file `file` of the sink's sources, checks the rule that `o` names, lowers it and runs all passes. NULL: errors were
- * reported in `d` (warnings may be in any case), or memory ran out (no error in `d`). `guard_gradients`: the implicit guard of 16-bit gradients (LowerOptions). */
-IrModule *compile_source(Arena *a, DiagSink *d, int file, const FrontendOptions *o, bool guard_gradients);
+/* Parses file `file` of the sink's sources, checks the rule that `o` names, lowers it and runs all
+ * passes. NULL: errors were reported in `d` (warnings may be in any case), or memory ran out (no
+ * error in `d`). `guard_gradients`: the implicit guard of 16-bit gradients (LowerOptions). */
+IrModule *compile_source(Arena *a, DiagSink *d, int file, const FrontendOptions *o,
+                         bool guard_gradients);
 /* The same; the module after pass `dump_after` is printed into `dump` (--dump-after). */
-IrModule *compile_source_dump(Arena *a, DiagSink *d, int file, const FrontendOptions *o, bool guard_gradients,
-                              const char *dump_after, StrBuf *dump);
+IrModule *compile_source_dump(Arena *a, DiagSink *d, int file, const FrontendOptions *o,
+                              bool guard_gradients, const char *dump_after, StrBuf *dump);
 
 /* Warns where a step with a gradient of zero, at first, would store NaN or infinity. */
 void lint_module(DiagSink *d, const IrModule *m);

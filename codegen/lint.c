@@ -1,9 +1,11 @@
-/* lint.c - what a module does at its first step with a gradient of zero: a warning where NaN or infinity reaches a store.
+/* lint.c - what a module does at its first step with a gradient of zero: a warning where NaN or
+ * infinity reaches a store.
  *
- * Requires a verified module whose hyperparameters have defaults; one tensor of one element, p = 1, g = 0, nothing applied yet.
- * Ensures at most one message: the first operation that makes a value not finite out of finite ones, on the way to a store.
+ * Requires a verified module whose hyperparameters have defaults; one tensor of one element, p = 1,
+ * g = 0, nothing applied yet. Ensures at most one message: the first operation that makes a value
+ * not finite out of finite ones, on the way to a store.
  *
- *     u = m / sqrt(v)      ->  W104 the division gives nan where the gradient is 0 …, hint: add an eps
+ *     p -= m / sqrt(v)   ->   W104 'div' gives NaN at the first step with a gradient of 0, …
  */
 #include "compile.h"
 #include "reduce.h"
@@ -29,14 +31,16 @@ static double evaluate(const IrModule *m, const Ins *i, const double *v)
     if (i->op == IR_CONST) return i->lit.num;
     if (i->op == IR_LOAD) return first_value(&m->slots[i->lit.slot]);
     if (i->op == IR_ROUND) return (float)x[0];
-    if (!ir_is_reduce(i)) return ir_eval((Op)i->op, i->dtype == DT_F64, x[0], x[1], x[2]); /* exact for comparisons */
+    if (!ir_is_reduce(i))
+        return ir_eval((Op)i->op, i->dtype == DT_F64, x[0], x[1], x[2]); /* exact for comparisons */
     ReduceOp op = (ReduceOp)(i->op - IR_RED);
     double acc = reduce_identity(op);
     if (i->arg[2] != IR_NONE && x[2] == 0) return acc;
     return reduce_step(op, acc, x[0], x[1]);
 }
 
-/* The instruction that made `from` what it is: not finite, its operands finite. IR_NONE: it came in so. */
+/* The instruction that made `from` what it is: not finite, its operands finite. IR_NONE: it came in
+ * so. */
 static IrRef culprit(const IrBody *b, const double *v, IrRef from)
 {
     IrRef at = from;
@@ -53,7 +57,8 @@ static IrRef culprit(const IrBody *b, const double *v, IrRef from)
 static bool complete(const IrModule *m)
 {
     for (uint32_t i = 0; i < m->nslots; i++)
-        if (m->slots[i].kind == SLOT_HYPER && !m->slots[i].has_default && !m->slots[i].derived) return false;
+        if (m->slots[i].kind == SLOT_HYPER && !m->slots[i].has_default && !m->slots[i].derived)
+            return false;
     return true;
 }
 
@@ -70,7 +75,8 @@ void lint_module(DiagSink *d, const IrModule *m)
             IrRef at = culprit(b, v, s->value);
             if (at == IR_NONE) continue;
             const char *op = ir_is_reduce(&b->ins[at]) ? "reduction" : ir_op_name(b->ins[at].op);
-            Diag *w = diag_report(d, DIAG_NOT_FINITE, b->loc[at], op, isnan(v[at]) ? "NaN" : "infinity", m->slots[s->slot].name);
+            Diag *w = diag_report(d, DIAG_NOT_FINITE, b->loc[at], op,
+                                  isnan(v[at]) ? "NaN" : "infinity", m->slots[s->slot].name);
             diag_hint(d, w, "guard it, or add an eps");
             return;
         }

@@ -1,8 +1,10 @@
-/* lower.c - a checked rule to IR: the order of writes becomes SSA, `when` becomes selects and guards, effects become stores.
+/* lower.c - a checked rule to IR: the order of writes becomes SSA, `when` becomes selects and
+ * guards, effects become stores.
  *
- * Requires a Rule from frontend_check. The value that each written symbol has now is kept by symbol number; branches are lowered
- * one after the other from the same values and joined by selects. Nothing is stored before the end of the body, where every state
- * that was written, p, the clocks and the exports are stored under their guards.
+ * Requires a Rule from frontend_check. The value that each written symbol has now is kept by symbol
+ * number; branches are lowered one after the other from the same values and joined by selects.
+ * Nothing is stored before the end of the body, where every state that was written, p, the clocks
+ * and the exports are stored under their guards.
  *
  *     when c { m := g }   ->   %7 = select %c %g %m     store m %g if %c
  */
@@ -43,8 +45,8 @@ typedef struct Lower {
     IrRef *memo;
     uint32_t *memo_of;
     uint32_t statement;
-    IrRef entry_g;      /* g as it entered the rule or transform */
-    IrRef guard;        /* conditions around; IR_NONE: none */
+    IrRef entry_g;          /* g as it entered the rule or transform */
+    IrRef guard;            /* conditions around; IR_NONE: none */
     IrRef first_t, first_s; /* nothing was applied yet */
     uint32_t t_slot, s_slot;
     bool overflow;
@@ -71,8 +73,8 @@ static IrRef guard_and(Lower *l, IrRef a, IrRef b)
     return a == IR_NONE ? b : b == IR_NONE ? a : op2(l, OP_AND, a, b);
 }
 
-/* (c and a) or (not c and b). Here as elsewhere, one call that emits per statement: arguments have no order in C, and the text of
- * a module must not depend on the compiler. */
+/* (c and a) or (not c and b). Here as elsewhere, one call that emits per statement: arguments have
+ * no order in C, and the text of a module must not depend on the compiler. */
 static IrRef choose_truth(Lower *l, IrRef c, IrRef a, IrRef b)
 {
     IrRef x = op2(l, OP_AND, c, a), no = op1(l, OP_NOT, c);
@@ -88,14 +90,16 @@ static IrRef choose(Lower *l, IrRef c, IrRef a, IrRef b)
     return choose_truth(l, c, a, b);
 }
 
-/* ---- slots ---------------------------------------------------------------------------------------------------------------------- */
+/* ---- slots ---------------------------------------------------------------------------------- */
 
 static uint32_t property(Lower *l, const char *name)
 {
     int found = ir_slot_find(l->m, SLOT_PROP, name);
     if (found >= 0) return (uint32_t)found;
     Rate rate = strcmp(name, "numel_all") == 0 ? RATE_GLOBAL : RATE_TENSOR;
-    return ir_slot_add(l->m, (Slot){.kind = SLOT_PROP, .dtype = DT_F64, .storage = DT_F64, .rate = rate, .name = name});
+    return ir_slot_add(
+        l->m,
+        (Slot){.kind = SLOT_PROP, .dtype = DT_F64, .storage = DT_F64, .rate = rate, .name = name});
 }
 
 static IrRef load_property(Lower *l, const char *name)
@@ -110,7 +114,8 @@ static void add_symbol(Lower *l, Symbol *s, Slot slot)
     slot.loc = s->span;
     bool element = rate_is_elementwise(s->rate);
     slot.dtype = element && !l->m->compute_f64 ? DT_F32 : DT_F64;
-    slot.storage = slot.kind == SLOT_STATE && !element && s->storage == DT_F32 ? DT_F32 : slot.dtype;
+    slot.storage =
+        slot.kind == SLOT_STATE && !element && s->storage == DT_F32 ? DT_F32 : slot.dtype;
     l->slot[s->id] = ir_slot_add(l->m, slot);
 }
 
@@ -119,14 +124,20 @@ static void add_slots(Lower *l)
     const Rule *r = l->rule;
     add_symbol(l, r->p, (Slot){.kind = SLOT_PARAM});
     add_symbol(l, r->g, (Slot){.kind = SLOT_GRAD});
-    Slot count = {.kind = SLOT_COUNT, .dtype = DT_F64, .storage = DT_F64, .rate = RATE_TENSOR, .name = "t"};
+    Slot count = {
+        .kind = SLOT_COUNT, .dtype = DT_F64, .storage = DT_F64, .rate = RATE_TENSOR, .name = "t"};
     l->t_slot = ir_slot_add(l->m, count);
     count.rate = RATE_GLOBAL;
     count.name = "s";
     l->s_slot = ir_slot_add(l->m, count);
     for (size_t i = 0; i < r->nhypers; i++) {
         Symbol *s = r->hypers[i];
-        Slot slot = {.kind = SLOT_HYPER, .path = s->path, .lo = s->lo, .hi = s->hi, .lo_open = s->lo_open, .hi_open = s->hi_open};
+        Slot slot = {.kind = SLOT_HYPER,
+                     .path = s->path,
+                     .lo = s->lo,
+                     .hi = s->hi,
+                     .lo_open = s->lo_open,
+                     .hi_open = s->hi_open};
         slot.has_default = s->value && !s->derived;
         slot.derived = s->derived;
         if (slot.has_default) slot.def = s->value->cval;
@@ -137,13 +148,15 @@ static void add_slots(Lower *l)
         bool f32 = s->storage == DT_F32 && !l->m->compute_f64; /* of elements, or declared so */
         if (!rate_is_elementwise(s->rate)) f32 = s->storage == DT_F32;
         Slot slot = {.kind = SLOT_STATE, .path = s->path};
-        if (s->value && !s->derived) slot.init = f32 ? (double)(float)s->value->cval : s->value->cval;
+        if (s->value && !s->derived)
+            slot.init = f32 ? (double)(float)s->value->cval : s->value->cval;
         add_symbol(l, s, slot);
     }
-    for (size_t i = 0; i < r->nexports; i++) add_symbol(l, r->exports[i], (Slot){.kind = SLOT_EXPORT});
+    for (size_t i = 0; i < r->nexports; i++)
+        add_symbol(l, r->exports[i], (Slot){.kind = SLOT_EXPORT});
 }
 
-/* ---- values of symbols ------------------------------------------------------------------------------------------------------------ */
+/* ---- values of symbols ---------------------------------------------------------------------- */
 
 static void set_value(Lower *l, Symbol *s, IrRef value, IrRef written)
 {
@@ -163,7 +176,8 @@ static IrRef as_stored(Lower *l, const Symbol *s, IrRef value)
     return s->storage == DT_F32 ? op1(l, OP_F32, value) : value;
 }
 
-/* A default that uses other hypers holds until the hyper is set: its slot is NaN until then (ir.h, Slot.derived). */
+/* A default that uses other hypers holds until the hyper is set: its slot is NaN until then (ir.h,
+ * Slot.derived). */
 static IrRef hyper_value(Lower *l, Symbol *s)
 {
     if (s->is_const) return ir_const(&l->b, s->cval);
@@ -200,7 +214,7 @@ static IrRef symbol_value(Lower *l, Symbol *s)
     }
 }
 
-/* ---- expressions ------------------------------------------------------------------------------------------------------------------ */
+/* ---- expressions ---------------------------------------------------------------------------- */
 
 static IrRef lower_op(Lower *l, const Expr *e)
 {
@@ -210,7 +224,8 @@ static IrRef lower_op(Lower *l, const Expr *e)
         x[i] = lower_expr(l, e->args[i]);
         operands = rate_join(operands, e->args[i]->rate);
     }
-    /* The types that check gave decide what is rounded: a value over elements may have folded to a scalar. */
+    /* The types that check gave decide what is rounded: a value over elements may have folded to a
+     * scalar. */
     if (rate_is_elementwise(operands) && op_info[e->op].types != LOGIC)
         for (int i = 0; i < e->nargs; i++) x[i] = ir_round(&l->b, x[i]);
     return ir_op(&l->b, e->op, x[0], x[1], x[2]);
@@ -251,16 +266,19 @@ static IrRef population(Lower *l, bool elements, Rate scope)
 {
     if (scope == RATE_TENSOR) return load_property(l, "numel");
     if (elements && l->guard == IR_NONE) return load_property(l, "numel_all");
-    if (elements) return ir_reduce(&l->b, RED_SUM, load_property(l, "numel"), IR_NONE, l->guard, scope);
-    IrRef applied = ir_load(&l->b, l->t_slot), zero = ir_const(&l->b, 0), every = op2(l, OP_GE, applied, zero);
+    if (elements)
+        return ir_reduce(&l->b, RED_SUM, load_property(l, "numel"), IR_NONE, l->guard, scope);
+    IrRef applied = ir_load(&l->b, l->t_slot), zero = ir_const(&l->b, 0),
+          every = op2(l, OP_GE, applied, zero);
     return ir_reduce(&l->b, RED_COUNT, every, IR_NONE, l->guard, scope);
 }
 
 static IrRef lower_reduce(Lower *l, const Expr *e)
 {
     static const ReduceOp ops[] = {
-        [RK_SUM] = RED_SUM,    [RK_MEAN] = RED_SUM,  [RK_MAX] = RED_RMAX, [RK_MIN] = RED_RMIN, [RK_NORM] = RED_SUMSQ,
-        [RK_RMS] = RED_SUMSQ, [RK_DOT] = RED_DOT, [RK_ANY] = RED_ANY,  [RK_ALL] = RED_ALL,  [RK_COUNT] = RED_COUNT};
+        [RK_SUM] = RED_SUM,    [RK_MEAN] = RED_SUM,   [RK_MAX] = RED_RMAX, [RK_MIN] = RED_RMIN,
+        [RK_NORM] = RED_SUMSQ, [RK_RMS] = RED_SUMSQ,  [RK_DOT] = RED_DOT,  [RK_ANY] = RED_ANY,
+        [RK_ALL] = RED_ALL,    [RK_COUNT] = RED_COUNT};
     Rate scope = e->scope == SCOPE_ALL ? RATE_GLOBAL : RATE_TENSOR, rate = RATE_GLOBAL;
     IrRef x[2] = {IR_NONE, IR_NONE};
     for (int i = 0; i < e->nargs; i++) rate = rate_join(rate, e->args[i]->rate);
@@ -309,7 +327,7 @@ static IrRef lower_expr(Lower *l, const Expr *e)
     return x;
 }
 
-/* ---- statements ------------------------------------------------------------------------------------------------------------------- */
+/* ---- statements ----------------------------------------------------------------------------- */
 
 static IrRef lower_value(Lower *l, const Expr *e)
 {
@@ -317,7 +335,8 @@ static IrRef lower_value(Lower *l, const Expr *e)
     return lower_expr(l, e);
 }
 
-/* The first value of a state: a constant is in its slot; any other is taken at the first applied step, and stored then. */
+/* The first value of a state: a constant is in its slot; any other is taken at the first applied
+ * step, and stored then. */
 static void lower_state(Lower *l, const Stmt *s)
 {
     Symbol *sym = s->sym;
@@ -357,10 +376,12 @@ static size_t take_back(Lower *l, size_t mark, Change **out)
     return n;
 }
 
-/* Under which guard a symbol was written before or within branches: c selects between `then` and `otherwise`. */
+/* Under which guard a symbol was written before or within branches: c selects between `then` and
+ * `otherwise`. */
 static IrRef join_written(Lower *l, IrRef before, IrRef c, IrRef then, IrRef otherwise)
 {
-    if (before == WRITTEN_ALWAYS || (then == WRITTEN_ALWAYS && otherwise == WRITTEN_ALWAYS)) return WRITTEN_ALWAYS;
+    if (before == WRITTEN_ALWAYS || (then == WRITTEN_ALWAYS && otherwise == WRITTEN_ALWAYS))
+        return WRITTEN_ALWAYS;
     IrRef not_c = op1(l, OP_NOT, c);
     IrRef r = before;
     if (then != before) {
@@ -374,7 +395,8 @@ static IrRef join_written(Lower *l, IrRef before, IrRef c, IrRef then, IrRef oth
     return r;
 }
 
-/* Joins one symbol's values in both branches. A state that lives in one branch alone keeps its value at entry in the other. */
+/* Joins one symbol's values in both branches. A state that lives in one branch alone keeps its
+ * value at entry in the other. */
 static void join(Lower *l, IrRef c, const Change *then, const Change *otherwise)
 {
     Symbol *s = then ? then->sym : otherwise->sym;
@@ -388,7 +410,8 @@ static void join(Lower *l, IrRef c, const Change *then, const Change *otherwise)
         written = s->derived ? (s->rate == RATE_GLOBAL ? l->first_s : l->first_t) : WRITTEN_NEVER;
     }
     IrRef a = then ? then->value : before, b = otherwise ? otherwise->value : before;
-    IrRef w = join_written(l, written, c, then ? then->written : written, otherwise ? otherwise->written : written);
+    IrRef w = join_written(l, written, c, then ? then->written : written,
+                           otherwise ? otherwise->written : written);
     set_value(l, s, choose(l, c, a, b), w);
 }
 
@@ -440,7 +463,8 @@ static void lower_stmt(Lower *l, const Stmt *s)
     case ST_DIRECTION:
     case ST_WRITE: {
         IrRef x = lower_value(l, s->value);
-        set_value(l, s->sym, rate_is_elementwise(s->sym->rate) ? ir_round(&l->b, x) : x, WRITTEN_ALWAYS);
+        set_value(l, s->sym, rate_is_elementwise(s->sym->rate) ? ir_round(&l->b, x) : x,
+                  WRITTEN_ALWAYS);
         return;
     }
     case ST_WHEN: lower_when(l, s); return;
@@ -454,16 +478,21 @@ static void lower_block(Lower *l, const Block *b)
     for (size_t i = 0; i < b->n && !l->overflow; i++) lower_stmt(l, b->stmts[i]);
 }
 
-/* ---- the ends of a body ------------------------------------------------------------------------------------------------------------ */
+/* ---- the ends of a body --------------------------------------------------------------------- */
 
 /* The guard of 16-bit gradients: one that is not finite, anywhere, skips the step. */
 static void lower_guard(Lower *l)
 {
     IrBuilder *b = &l->b;
-    IrRef bits = load_property(l, "gbits"), all_bits = ir_const(b, 32), narrow = op2(l, OP_LT, bits, all_bits);
+    IrRef bits = load_property(l, "gbits"), all_bits = ir_const(b, 32),
+          narrow = op2(l, OP_LT, bits, all_bits);
     IrRef broken = op1(l, OP_NOT, op1(l, OP_FINITE, ir_load(b, l->slot[l->rule->g->id])));
     IrRef any = ir_reduce(b, RED_ANY, broken, IR_NONE, narrow, RATE_GLOBAL);
-    Slot skip = {.kind = SLOT_SKIP, .dtype = DT_BOOL, .storage = DT_BOOL, .rate = RATE_GLOBAL, .name = "skip"};
+    Slot skip = {.kind = SLOT_SKIP,
+                 .dtype = DT_BOOL,
+                 .storage = DT_BOOL,
+                 .rate = RATE_GLOBAL,
+                 .name = "skip"};
     ir_store(b, ir_slot_add(l->m, skip), any, IR_NONE);
     b->b->noskip = op1(l, OP_NOT, any);
 }

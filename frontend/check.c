@@ -1,7 +1,8 @@
 /* check.c - from a parsed file to one checked rule.
  *
- * frontend_check picks the rule that is wanted and checks it; then it checks everything else of the file that was asked for, so
- * that one run reports all mistakes. What was imported is checked where it is used.
+ * frontend_check picks the rule that is wanted and checks it; then it checks everything else of the
+ * file that was asked for, so that one run reports all mistakes. What was imported is checked where
+ * it is used.
  *
  *     optimizer sgd { hyper lr = 0.1;  p -= lr * g }
  *  -> Rule {name "sgd", hypers {sgd.lr}, body {WRITE p := SUB(p, MUL(lr, g))}}
@@ -37,7 +38,7 @@ void check_unsupported(Checker *c, Span at, const char *fmt, ...)
     REPORT(c, DIAG_UNSUPPORTED, at, what);
 }
 
-/* ---- what a whole rule must satisfy ----------------------------------------------------------------------------------------------- */
+/* ---- what a whole rule must satisfy --------------------------------------------------------- */
 
 /* Whether a value stays what it is written as, whatever the options make constant. */
 static bool is_literal(const Expr *e)
@@ -81,7 +82,8 @@ static bool imports_failed(const DiagSink *d)
 /* Checks an optimizer, or a transform by itself, as a rule of its own. */
 static Rule *check_rule(Arena *a, DiagSink *d, const Ast *ast, const FrontendOptions *o, Item *item)
 {
-    Checker c = {.arena = a, .diags = d, .ast = ast, .options = o, .imports_failed = imports_failed(d)};
+    Checker c = {
+        .arena = a, .diags = d, .ast = ast, .options = o, .imports_failed = imports_failed(d)};
     c.rule = ARENA_NEW(a, Rule);
     c.rule->name = item->name.text;
     c.rule->item = item;
@@ -98,9 +100,11 @@ static Rule *check_rule(Arena *a, DiagSink *d, const Ast *ast, const FrontendOpt
 }
 
 /* Checks a function's body by itself, for mistakes that hold whatever its arguments are. */
-static uint32_t check_function(Arena *a, DiagSink *d, const Ast *ast, const FrontendOptions *o, Item *fn)
+static uint32_t check_function(Arena *a, DiagSink *d, const Ast *ast, const FrontendOptions *o,
+                               Item *fn)
 {
-    Checker c = {.arena = a, .diags = d, .ast = ast, .options = o, .imports_failed = imports_failed(d)};
+    Checker c = {
+        .arena = a, .diags = d, .ast = ast, .options = o, .imports_failed = imports_failed(d)};
     c.is_function = true; /* what is too long is said where it is used */
     Instance inst = {.item = fn, .path = fn->name.text};
     c.rule = ARENA_NEW(a, Rule);
@@ -118,7 +122,7 @@ static uint32_t check_function(Arena *a, DiagSink *d, const Ast *ast, const Fron
     return c.nops;
 }
 
-/* ---- the file ----------------------------------------------------------------------------------------------------------------------- */
+/* ---- the file ------------------------------------------------------------------------------- */
 
 static bool in_main_file(const DiagSink *d, const Ast *ast, const Item *item)
 {
@@ -154,10 +158,13 @@ static void refuse_item(DiagSink *d, Arena *a, const Item *item)
                        : item->kind == IT_SCHEDULE    ? "schedule"
                        : item->kind == IT_RECIPE      ? "recipe"
                                                       : NULL;
-    if (what) diag_report(d, DIAG_UNSUPPORTED, item->name.span, arena_printf(a, "%s '%s'", what, item->name.text));
+    if (what)
+        diag_report(d, DIAG_UNSUPPORTED, item->name.span,
+                    arena_printf(a, "%s '%s'", what, item->name.text));
 }
 
-static Rule *check_all(Arena *a, DiagSink *d, const Ast *ast, const FrontendOptions *o, bool need_rule)
+static Rule *check_all(Arena *a, DiagSink *d, const Ast *ast, const FrontendOptions *o,
+                       bool need_rule)
 {
     FrontendOptions plain = *o; /* program options belong to the rule that was asked for */
     plain.ndefines = 0;
@@ -166,11 +173,14 @@ static Rule *check_all(Arena *a, DiagSink *d, const Ast *ast, const FrontendOpti
     Item *picked = pick_rule(a, d, ast, o);
     if (!picked && need_rule && d->nerrors == before) diag_report(d, DIAG_NO_RULE, (Span){0, 0});
     Rule *rule = picked && !picked->broken ? check_rule(a, d, ast, o, picked) : NULL;
-    int64_t left = 16 * (int64_t)CHECK_MAX_OPS; /* functions that double each other make little text much work */
+    int64_t left =
+        16 *
+        (int64_t)CHECK_MAX_OPS; /* functions that double each other make little text much work */
     for (size_t i = 0; i < ast->n && left > CHECK_MAX_OPS; i++) {
         Item *item = ast->items[i];
         if (item == picked || item->broken || !in_main_file(d, ast, item)) continue;
-        if (item->kind == IT_OPTIMIZER || (item->kind == IT_TRANSFORM && item->stage == STAGE_GRADIENT))
+        if (item->kind == IT_OPTIMIZER ||
+            (item->kind == IT_TRANSFORM && item->stage == STAGE_GRADIENT))
             left -= check_rule(a, d, ast, &plain, item)->nexprs;
         else if (item->kind == IT_TRANSFORM)
             diag_report(d, DIAG_UNSUPPORTED, item->name.span,
@@ -183,7 +193,8 @@ static Rule *check_all(Arena *a, DiagSink *d, const Ast *ast, const FrontendOpti
 }
 
 /* Runs check_all with a place to go for arenas that have none; NULL when memory runs out. */
-static Rule *check_guarded(Arena *a, DiagSink *d, const Ast *ast, const FrontendOptions *o, bool need_rule)
+static Rule *check_guarded(Arena *a, DiagSink *d, const Ast *ast, const FrontendOptions *o,
+                           bool need_rule)
 {
     static const FrontendOptions none;
     Arena *arenas[2] = {a, d->arena};

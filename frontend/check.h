@@ -1,8 +1,9 @@
 /* check.h - how the checker keeps its place; private to expand.c and check*.c.
  *
- * One Checker makes one Rule. It walks the parsed tree and builds a new, typed one: names become symbols, calls of functions and
- * uses of transforms are put in place, branches under a const condition are left out. Checked nodes may be shared (an argument
- * that a function reads twice is one node), so whoever walks them keeps results by Expr.id.
+ * One Checker makes one Rule. It walks the parsed tree and builds a new, typed one: names become
+ * symbols, calls of functions and uses of transforms are put in place, branches under a const
+ * condition are left out. Checked nodes may be shared (an argument that a function reads twice is
+ * one node), so whoever walks them keeps results by Expr.id.
  */
 #ifndef FRONTEND_CHECK_H
 #define FRONTEND_CHECK_H
@@ -20,12 +21,14 @@ typedef struct Binding {
     struct Binding *next;
     const char *name;
     Span span;
-    Symbol *sym; /* exactly one of sym, value is set; neither: bound in one branch of a `when` only */
+    Symbol
+        *sym; /* exactly one of sym, value is set; neither: bound in one branch of a `when` only */
     Expr *value; /* a parameter or name of a function: its checked argument */
 } Binding;
 
 typedef struct Scope {
-    struct Scope *parent; /* NULL at the root of a rule, transform or function: nothing outside is seen */
+    struct Scope
+        *parent; /* NULL at the root of a rule, transform or function: nothing outside is seen */
     Binding *bindings;
 } Scope;
 
@@ -41,7 +44,7 @@ typedef struct Instance {
         struct UsedPath *next;
         const char *name;
         Span span;
-    } *used;
+    } * used;
 } Instance;
 
 /* Calls of functions that the checker is inside of. */
@@ -64,21 +67,21 @@ typedef struct Context {
     Scope *scope;
     CallFrame *calls;
     NameSet names;
-    Symbol *writing;       /* the target of the write being checked: reading it there is no use of it */
-    Rate guard;            /* joined rate of the conditions around */
-    bool dead;             /* inside a branch that a const condition leaves out */
-    bool in_when; /* within this rule or transform */
+    Symbol *writing; /* the target of the write being checked: reading it there is no use of it */
+    Rate guard;      /* joined rate of the conditions around */
+    bool dead;       /* inside a branch that a const condition leaves out */
+    bool in_when;    /* within this rule or transform */
     int depth;
 } Context;
 
 /* A hyperparameter's default is checked when first needed. */
 typedef struct CheckInfo {
     enum { INFO_NEW, INFO_BUSY, INFO_DONE } status;
-    Context home;    /* where it was declared: its range is read there */
-    Context at;      /* where its default is to be read */
-    Expr *source;    /* the default as parsed, NULL: none */
-    bool from_use;   /* the default is an argument of `use` */
-    bool declared;   /* STATE: its declaration has been passed */
+    Context home;  /* where it was declared: its range is read there */
+    Context at;    /* where its default is to be read */
+    Expr *source;  /* the default as parsed, NULL: none */
+    bool from_use; /* the default is an argument of `use` */
+    bool declared; /* STATE: its declaration has been passed */
 } CheckInfo;
 
 typedef struct Checker {
@@ -93,9 +96,10 @@ typedef struct Checker {
     uint32_t nops, nslots;
     bool imports_failed; /* names may be missing for that reason alone */
     bool p_live;
-    bool murky;    /* something was left out as not supported: say nothing about what is unused or missing */
+    bool murky;    /* something was left out as not supported: say nothing about what is unused or
+                      missing */
     bool too_long; /* the limit was reported */
-    bool is_function; /* a function by itself: limits say nothing */
+    bool is_function;  /* a function by itself: limits say nothing */
     bool *define_used; /* one per option */
     Symbol **declared; /* hypers (const ones too) and states, for warnings */
     size_t ndeclared, declared_cap, hypers_cap, states_cap, exports_cap;
@@ -112,11 +116,12 @@ typedef struct Words {
 void check_word(Checker *c, Words *w, const char *word);
 void check_did_you_mean(Checker *c, Diag *d, const char *word, const Words *w);
 bool check_budget(Checker *c, Span at); /* counts one operation; false past the limit */
-bool check_slots(Checker *c, int n); /* counts n slots; false past the limit */
-void check_unsupported(Checker *c, Span at, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+bool check_slots(Checker *c, int n);    /* counts n slots; false past the limit */
+void check_unsupported(Checker *c, Span at, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
 
-/* check_name.c. A symbol whose dtype is DT_COUNT is broken: reading it says nothing. One without a declaration, too, stands for a
- * name bound in a block that was left out: it may be bound again. */
+/* check_name.c. A symbol whose dtype is DT_COUNT is broken: reading it says nothing. One without a
+ * declaration, too, stands for a name bound in a block that was left out: it may be bound again. */
 static inline bool symbol_left_out(const Symbol *s)
 {
     return s->dtype == DT_COUNT && s->kind == SYM_STATE && !s->decl;
@@ -127,7 +132,8 @@ Expr *check_old(Checker *c, const Expr *e);
 Binding *scope_find(const Scope *s, const char *name);
 void scope_bind(Checker *c, Scope *s, Name name, Symbol *sym, Expr *value);
 Symbol *symbol_new(Checker *c, SymKind kind, Name name);
-/* Whether a name may be bound in the current scope: not reserved, nothing hidden, not bound before. Reports if not. */
+/* Whether a name may be bound in the current scope: not reserved, nothing hidden, not bound before.
+ * Reports if not. */
 bool check_new_name(Checker *c, Name name);
 bool check_name_length(Checker *c, Name name);
 Expr *check_name(Checker *c, const Expr *e);
@@ -156,7 +162,8 @@ static inline bool expr_truth(const Expr *e)
 bool fold_op(Op op, double a, double b, double c, double *out);
 
 /* check_decl.c */
-/* All of an instance: parameters (with the arguments of `use`, from the context `at`), then what its block declares. */
+/* All of an instance: parameters (with the arguments of `use`, from the context `at`), then what
+ * its block declares. */
 void check_decls(Checker *c, const Item *item, Expr **args, const Context *at);
 void check_initial_values(Checker *c, const Item *item);
 void check_resolve_hyper(Checker *c, Symbol *s);
@@ -172,7 +179,8 @@ bool check_rates(Checker *c, Span at, const char *what, Rate rate, const Symbol 
 
 /* expand.c */
 Expr **match_args(Checker *c, const Item *item, Span at, Expr **args, const Name *names, int nargs);
-Expr *expand_fn(Checker *c, const Item *fn, Expr **values, Span at); /* values: checked, by parameter; NULL where not given */
+Expr *expand_fn(Checker *c, const Item *fn, Expr **values,
+                Span at); /* values: checked, by parameter; NULL where not given */
 Expr *expand_call(Checker *c, const Expr *e);
 void expand_use(Checker *c, const Stmt *s);
 Item *find_item(const Checker *c, bool function, const char *name);

@@ -1,17 +1,19 @@
-/* check_decl.c - hyperparameters and states: what is declared, with which rate, range, default and initial value.
+/* check_decl.c - hyperparameters and states: what is declared, with which rate, range, default and
+ * initial value.
  *
- * Declarations of a block are seen everywhere in it. A hyperparameter's default is checked when it is first needed, so that
- * defaults may refer to each other in any order; program options (`-D name=value`) make a hyperparameter constant.
+ * Declarations of a block are seen everywhere in it. A hyperparameter's default is checked when it
+ * is first needed, so that defaults may refer to each other in any order; program options (`-D
+ * name=value`) make a hyperparameter constant.
  *
- *     hyper lr = 1e-3 in [0, inf)   ->   Symbol {path "adamw.lr", value 1e-3, lo 0, hi inf, hi_open}
- *     -D lr=0.1                     ->   Symbol {is_const, cval 0.1}
+ *     hyper lr = 1e-3 in [0, inf)   ->   Symbol {"adamw.lr", value 1e-3, lo 0, hi inf, hi_open}
+ *     -D lr=0.1                     ->   Symbol {"adamw.lr", is_const, cval 0.1}
  */
 #include "check.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- program options ----------------------------------------------------------------------------------------------------------- */
+/* ---- program options ------------------------------------------------------------------------ */
 
 /* Whether an option names the symbol: by its path, or by its path within the rule. */
 static bool define_names(const Checker *c, const char *define, const Symbol *s)
@@ -60,11 +62,12 @@ void check_defines(Checker *c)
     }
 }
 
-/* ---- declaring ----------------------------------------------------------------------------------------------------------------- */
+/* ---- declaring ------------------------------------------------------------------------------ */
 
 static void unknown_rate(Checker *c, Name rate)
 {
-    static const char *const known[] = {"global", "group", "tensor", "matrix", "row", "col", "block", "element"};
+    static const char *const known[] = {"global", "group", "tensor", "matrix",
+                                        "row",    "col",   "block",  "element"};
     Words w = {0};
     for (size_t i = 0; i < sizeof known / sizeof *known; i++) check_word(c, &w, known[i]);
     check_did_you_mean(c, REPORT(c, DIAG_UNKNOWN_RATE, rate.span, rate.text), rate.text, &w);
@@ -79,7 +82,8 @@ static Symbol *declare(Checker *c, SymKind kind, Decl *decl)
         diag_note(c->diags, d, before->span, "declared here");
         return NULL;
     }
-    bool fits = check_new_name(c, decl->name) && check_name_length(c, decl->name) && check_slots(c, 1);
+    bool fits =
+        check_new_name(c, decl->name) && check_name_length(c, decl->name) && check_slots(c, 1);
     Symbol *s = symbol_new(c, kind, decl->name);
     s->path = arena_printf(c->arena, "%s.%s", c->x.inst->path, decl->name.text);
     s->decl = decl;
@@ -95,7 +99,8 @@ static void declare_hyper(Checker *c, Decl *decl, Expr *arg, const Context *at)
     if (!s) return;
     s->rate = RATE_GROUP;
     bool fits = true;
-    if (decl->array) check_unsupported(c, decl->name.span, "an array of hyperparameters"), fits = false;
+    if (decl->array)
+        check_unsupported(c, decl->name.span, "an array of hyperparameters"), fits = false;
     if (decl->rate.given) {
         const char *rate = decl->rate.rate.text;
         Rate r;
@@ -109,7 +114,8 @@ static void declare_hyper(Checker *c, Decl *decl, Expr *arg, const Context *at)
             fits = false;
         } else
             s->rate = r;
-        if (decl->rate.format.text) REPORT(c, DIAG_FORMAT_HERE, decl->rate.format.span, decl->rate.format.text);
+        if (decl->rate.format.text)
+            REPORT(c, DIAG_FORMAT_HERE, decl->rate.format.span, decl->rate.format.text);
     }
     s->info->source = arg ? arg : decl->init;
     s->info->from_use = arg != NULL;
@@ -143,8 +149,9 @@ static bool state_rate(Checker *c, const RateAst *ast, Symbol *s)
     }
     if (strcmp(ast->format.text, "f64") == 0 && !element) return true;
     Diag *d = REPORT(c, DIAG_FORMAT_HERE, ast->format.span, ast->format.text);
-    diag_hint(c->diags, d, element ? "storage of elements is chosen outside of the rule (--storage)"
-                                   : "states of rate '%s' are f64, or f32",
+    diag_hint(c->diags, d,
+              element ? "storage of elements is chosen outside of the rule (--storage)"
+                      : "states of rate '%s' are f64, or f32",
               rate_name(s->rate));
     return false;
 }
@@ -162,11 +169,12 @@ static void declare_state(Checker *c, Decl *decl)
     ARENA_PUSH(c->arena, c->declared, c->ndeclared, c->declared_cap, s);
 }
 
-/* ---- ranges and defaults ------------------------------------------------------------------------------------------------------- */
+/* ---- ranges and defaults -------------------------------------------------------------------- */
 
 static const char *range_text(Checker *c, const Symbol *s)
 {
-    return arena_printf(c->arena, "%c%g, %g%c", s->lo_open ? '(' : '[', s->lo, s->hi, s->hi_open ? ')' : ']');
+    return arena_printf(c->arena, "%c%g, %g%c", s->lo_open ? '(' : '[', s->lo, s->hi,
+                        s->hi_open ? ')' : ']');
 }
 
 static bool in_range(const Symbol *s, double v)
@@ -213,8 +221,9 @@ static void resolve_default(Checker *c, Symbol *s)
     c->x.depth = here.depth;
     Expr *x = check_number(c, info->source);
     if (!expr_bad(x) && !rate_within(x->rate, s->rate)) {
-        Diag *d = REPORT(c, DIAG_NARROW, info->source->span, "this value", rate_name(x->rate),
-                         arena_printf(c->arena, "hyperparameter '%s'", s->name), rate_name(s->rate));
+        Diag *d =
+            REPORT(c, DIAG_NARROW, info->source->span, "this value", rate_name(x->rate),
+                   arena_printf(c->arena, "hyperparameter '%s'", s->name), rate_name(s->rate));
         diag_hint(c->diags, d, "declare what it uses ': global'");
     }
     c->x = here;
@@ -225,7 +234,8 @@ static void resolve_default(Checker *c, Symbol *s)
     s->value = x;
     s->derived = !x->is_const;
     if (x->is_const)
-        require_in_range(c, s, x->cval, info->source->span, info->from_use ? "the argument" : "the default");
+        require_in_range(c, s, x->cval, info->source->span,
+                         info->from_use ? "the argument" : "the default");
 }
 
 static void resolve_const(Checker *c, Symbol *s)
@@ -240,7 +250,8 @@ static void resolve_const(Checker *c, Symbol *s)
         s->dtype = DT_COUNT;
     } else {
         Diag *d = REPORT(c, DIAG_ARG_MISSING, s->span, s->name, c->x.inst->item->name.text);
-        diag_hint(c->diags, d, "give it a default, or '-D %s=…'", s->path + strlen(c->rule->name) + 1);
+        diag_hint(c->diags, d, "give it a default, or '-D %s=…'",
+                  s->path + strlen(c->rule->name) + 1);
         s->dtype = DT_COUNT;
     }
 }
@@ -271,7 +282,7 @@ void check_resolve_hyper(Checker *c, Symbol *s)
     s->info->status = INFO_DONE;
 }
 
-/* ---- a whole instance ----------------------------------------------------------------------------------------------------------- */
+/* ---- a whole instance ----------------------------------------------------------------------- */
 
 void check_decls(Checker *c, const Item *item, Expr **args, const Context *at)
 {

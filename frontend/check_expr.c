@@ -1,7 +1,9 @@
-/* check_expr.c - gives every expression a type: truth value or number, and the rate at which it varies.
+/* check_expr.c - gives every expression a type: truth value or number, and the rate at which it
+ * varies.
  *
- * Requires a parsed expression and a context; ensures a checked node (EX_BAD after a message). Operands of a reported expression
- * are still checked, so that one run shows all mistakes, and nothing is said about a node that contains a broken one.
+ * Requires a parsed expression and a context; ensures a checked node (EX_BAD after a message).
+ * Operands of a reported expression are still checked, so that one run shows all mistakes, and
+ * nothing is said about a node that contains a broken one.
  *
  *     lr * u   ->   MUL(NAME lr f64.group, NAME u f32.element) f32.element
  */
@@ -29,7 +31,8 @@ bool check_slots(Checker *c, int n)
         return true;
     }
     if (!c->too_long && !c->is_function)
-        REPORT(c, DIAG_TOO_MANY_SLOTS, c->rule->item->name.span, c->rule->name, (int)CHECK_MAX_SLOTS);
+        REPORT(c, DIAG_TOO_MANY_SLOTS, c->rule->item->name.span, c->rule->name,
+               (int)CHECK_MAX_SLOTS);
     c->too_long = true;
     return false;
 }
@@ -132,14 +135,17 @@ static bool operand_fits(Checker *c, Op op, const Expr *source, const Expr *x)
     bool want_truth = op_info[op].types == LOGIC;
     if (expr_bad(x) || expr_truth(x) == want_truth) return true;
     const char *what = arena_printf(c->arena, "an operand of '%s'",
-                                    op == OP_NEG ? "-" : op == OP_POW ? "^" : op_info[op].spelling);
+                                    op == OP_NEG   ? "-"
+                                    : op == OP_POW ? "^"
+                                                   : op_info[op].spelling);
     if (want_truth) {
         Diag *d = REPORT(c, DIAG_NOT_TRUTH, source->span, what);
         diag_hint(c->diags, d, "compare it: '… != 0'");
     } else {
         Diag *d = REPORT(c, DIAG_NOT_NUMBER, source->span, what);
-        diag_hint(c->diags, d, "%s", op_info[op].types == CMP ? "truth values are combined with 'and', 'or' and 'not'"
-                                                              : "write '… ? 1 : 0'");
+        diag_hint(c->diags, d, "%s",
+                  op_info[op].types == CMP ? "truth values are combined with 'and', 'or' and 'not'"
+                                           : "write '… ? 1 : 0'");
     }
     return false;
 }
@@ -182,8 +188,9 @@ static const char *const reduce_names[] = {
     [RK_SUM] = "sum", [RK_MEAN] = "mean", [RK_MAX] = "max", [RK_MIN] = "min", [RK_NORM] = "norm",
     [RK_RMS] = "rms", [RK_DOT] = "dot",   [RK_ANY] = "any", [RK_ALL] = "all", [RK_COUNT] = "count"};
 static const char *const scope_names[] = {
-    [SCOPE_TENSOR] = "tensor", [SCOPE_ROW] = "row",     [SCOPE_COL] = "col", [SCOPE_MATRIX] = "matrix",
-    [SCOPE_BLOCK] = "block",   [SCOPE_GROUP] = "group", [SCOPE_ALL] = "all"};
+    [SCOPE_TENSOR] = "tensor", [SCOPE_ROW] = "row",     [SCOPE_COL] = "col",
+    [SCOPE_MATRIX] = "matrix", [SCOPE_BLOCK] = "block", [SCOPE_GROUP] = "group",
+    [SCOPE_ALL] = "all"};
 
 /* Whether a value of the rate has more than one value within the scope, or exactly one. */
 static bool scope_fits(Checker *c, const Expr *e, Rate rate, Rate scope)
@@ -214,9 +221,11 @@ static Expr *check_reduce(Checker *c, const Expr *e)
         Expr *x = check_expr(c, e->args[i]);
         if (expr_bad(x)) fits = false;
         if (!expr_bad(x) && expr_truth(x) != truth) {
-            const char *what = arena_printf(c->arena, "the operand of '%s'", reduce_names[e->reduce]);
+            const char *what =
+                arena_printf(c->arena, "the operand of '%s'", reduce_names[e->reduce]);
             Diag *d = REPORT(c, truth ? DIAG_NOT_TRUTH : DIAG_NOT_NUMBER, e->args[i]->span, what);
-            diag_hint(c->diags, d, "%s", truth ? "compare it: '… != 0'" : "'count' counts truth values");
+            diag_hint(c->diags, d, "%s",
+                      truth ? "compare it: '… != 0'" : "'count' counts truth values");
             fits = false;
         }
         if (i < 2) args[i] = x;

@@ -1,14 +1,16 @@
 /* check_fold.c - arithmetic on constants while checking: conditions, defaults, ranges.
  *
- * Only IEEE operations, so that a value folded here has the bits that a step would compute. Functions that are the project's own
- * (exp, log, …) are not folded; what needs them is computed where it is read.
+ * Only IEEE operations, so that a value folded here has the bits that a step would compute.
+ * Functions that are the project's own (exp, log, …) are not folded; what needs them is computed
+ * where it is read.
  *
  *     fold_op(OP_SUB, 1, 0.9, 0, &x)  ->  true, x = 0.09999999999999998
  */
 #include "check.h"
 #include <math.h>
 
-/* x^n for integral n, |n| < 2^53: square and multiply from the lowest bit (language reference, point 4). */
+/* x^n for integral n, |n| < 2^53: square and multiply from the lowest bit (language reference,
+ * point 4). */
 static double power(double x, double n)
 {
     double r = 1;

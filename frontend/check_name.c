@@ -1,6 +1,7 @@
 /* check_name.c - scopes, and what a name means where it stands.
  *
- * Requires a Checker whose context says which names may be seen. Every lookup marks the symbol as used.
+ * Requires a Checker whose context says which names may be seen. Every lookup marks the symbol as
+ * used.
  *
  *     m := lerp(g, m, betta1)   ->   E101 unknown name 'betta1', hint: did you mean 'beta1'?
  */
@@ -13,12 +14,12 @@ static const struct {
     Rate rate;
     DType dtype;
 } given_info[GIVEN_INF + 1] = {
-    [GIVEN_G] = {"g", RATE_ELEMENT, DT_F32},      [GIVEN_P] = {"p", RATE_ELEMENT, DT_F32},
-    [GIVEN_T] = {"t", RATE_TENSOR, DT_F64},       [GIVEN_S] = {"s", RATE_GLOBAL, DT_F64},
+    [GIVEN_G] = {"g", RATE_ELEMENT, DT_F32},        [GIVEN_P] = {"p", RATE_ELEMENT, DT_F32},
+    [GIVEN_T] = {"t", RATE_TENSOR, DT_F64},         [GIVEN_S] = {"s", RATE_GLOBAL, DT_F64},
     [GIVEN_MICRO] = {"micro", RATE_GLOBAL, DT_F64}, [GIVEN_ROWS] = {"rows", RATE_TENSOR, DT_F64},
-    [GIVEN_COLS] = {"cols", RATE_TENSOR, DT_F64}, [GIVEN_NUMEL] = {"numel", RATE_TENSOR, DT_F64},
-    [GIVEN_NDIM] = {"ndim", RATE_TENSOR, DT_F64}, [GIVEN_NAME] = {"name", RATE_TENSOR, DT_F64},
-    [GIVEN_PI] = {"pi", RATE_GLOBAL, DT_F64},     [GIVEN_INF] = {"inf", RATE_GLOBAL, DT_F64},
+    [GIVEN_COLS] = {"cols", RATE_TENSOR, DT_F64},   [GIVEN_NUMEL] = {"numel", RATE_TENSOR, DT_F64},
+    [GIVEN_NDIM] = {"ndim", RATE_TENSOR, DT_F64},   [GIVEN_NAME] = {"name", RATE_TENSOR, DT_F64},
+    [GIVEN_PI] = {"pi", RATE_GLOBAL, DT_F64},       [GIVEN_INF] = {"inf", RATE_GLOBAL, DT_F64},
 };
 
 Symbol *symbol_new(Checker *c, SymKind kind, Name name)
@@ -107,7 +108,8 @@ bool check_new_name(Checker *c, Name name)
     Symbol *given = find_given(c, name.text);
     if (given) {
         if (given->given <= GIVEN_MICRO)
-            diag_hint(c->diags, REPORT(c, DIAG_RESERVED_NAME, name.span, name.text, symbol_what(given)),
+            diag_hint(c->diags,
+                      REPORT(c, DIAG_RESERVED_NAME, name.span, name.text, symbol_what(given)),
                       "use another name");
         else
             REPORT(c, DIAG_SHADOW, name.span, name.text, symbol_what(given));
@@ -122,7 +124,8 @@ bool check_new_name(Checker *c, Name name)
     }
     Diag *d = REPORT(c, DIAG_BOUND_TWICE, name.span, name.text);
     diag_note(c->diags, d, b->span, "bound here");
-    diag_hint(c->diags, d, "'=' names a value once; values that change are states: 'state %s'", name.text);
+    diag_hint(c->diags, d, "'=' names a value once; values that change are states: 'state %s'",
+              name.text);
     return false;
 }
 
@@ -152,7 +155,8 @@ static bool may_read(Checker *c, const Symbol *s, Name name)
     case NAMES_ALL: return true;
     case NAMES_FN:
         if (constant || s->kind != SYM_GIVEN) return true;
-        diag_hint(c->diags, REPORT(c, DIAG_FN_NAME, name.span, name.text), "pass it as an argument");
+        diag_hint(c->diags, REPORT(c, DIAG_FN_NAME, name.span, name.text),
+                  "pass it as an argument");
         return false;
     case NAMES_HYPER:
         if (constant || s->kind == SYM_HYPER) return true;

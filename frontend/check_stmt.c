@@ -1,10 +1,12 @@
 /* check_stmt.c - statements: what is bound, written and exported, and under which conditions.
  *
- * Requires a context inside an Instance; ensures checked statements in c->out. A condition becomes a name of its own before its
- * `when`; names that both branches bind become one after it; a constant condition leaves one branch.
+ * Requires a context inside an Instance; ensures checked statements in c->out. A condition becomes
+ * a name of its own before its `when`; names that both branches bind become one after it; a
+ * constant condition leaves one branch.
  *
- *     when c { n = 1 } else { n = 2 }   ->   LET when = c;  WHEN when { LET n = 1 } else { LET n = 2 };  LET n = when ? n : n
- *     p -= lr * u                       ->   WRITE p := SUB(p, MUL(lr, u))
+ *     when c { n = 1 } else { n = 2 }  ->  LET when = c;  WHEN when { LET n = 1 } else { LET n = 2 }
+ *                                         LET n = when ? n : n
+ *     p -= lr * u                      ->  WRITE p := SUB(p, MUL(lr, u))
  */
 #include "check.h"
 #include <string.h>
@@ -26,20 +28,23 @@ void stmt_emit(Checker *c, Stmt *s)
 bool check_rates(Checker *c, Span at, const char *what, Rate rate, const Symbol *into)
 {
     if (rate_within(rate, into->rate)) return true;
-    const char *target = into->kind == SYM_STATE    ? arena_printf(c->arena, "state '%s'", into->name)
-                         : into->kind == SYM_EXPORT ? arena_printf(c->arena, "export '%s'", into->name)
-                                                    : symbol_what(into);
+    const char *target = into->kind == SYM_STATE ? arena_printf(c->arena, "state '%s'", into->name)
+                         : into->kind == SYM_EXPORT
+                             ? arena_printf(c->arena, "export '%s'", into->name)
+                             : symbol_what(into);
     Diag *d = REPORT(c, DIAG_NARROW, at, what, rate_name(rate), target, rate_name(into->rate));
     if (rate_is_elementwise(rate) && !rate_is_elementwise(into->rate))
         diag_hint(c->diags, d, "reduce it: mean(…), norm(…), max(…)%s",
                   into->rate == RATE_GLOBAL ? " over [all]" : "");
     else
-        diag_hint(c->diags, d, into->rate == RATE_GLOBAL ? "reduce it over [all], or declare what it uses ': global'"
-                                                         : "declare it with a finer rate");
+        diag_hint(c->diags, d,
+                  into->rate == RATE_GLOBAL
+                      ? "reduce it over [all], or declare what it uses ': global'"
+                      : "declare it with a finer rate");
     return false;
 }
 
-/* ---- names bound by statements -------------------------------------------------------------------------------------------------- */
+/* ---- names bound by statements -------------------------------------------------------------- */
 
 /* Binds `name` to a checked value, as a statement of its own. */
 static Symbol *emit_let(Checker *c, StmtKind kind, Name name, Expr *value, Span span)
@@ -119,13 +124,15 @@ static void check_export(Checker *c, const Stmt *s)
         e->rate = rate_is_elementwise(value->rate) ? RATE_TENSOR : value->rate;
         e->dtype = e->storage = DT_F64;
         e->value = value;
-        if (!check_rates(c, s->names[i].span, arena_printf(c->arena, "'%s'", s->names[i].text), value->rate, e))
+        if (!check_rates(c, s->names[i].span, arena_printf(c->arena, "'%s'", s->names[i].text),
+                         value->rate, e))
             continue;
         if (c->x.dead) continue; /* a use that is not there */
         size_t k = 0;
         while (k < c->rule->nexports && strcmp(c->rule->exports[k]->path, e->path) != 0) k++;
         if (k < c->rule->nexports) {
-            Diag *d = REPORT(c, DIAG_DUPLICATE, alias.span, arena_printf(c->arena, "export %s", alias.text));
+            Diag *d = REPORT(c, DIAG_DUPLICATE, alias.span,
+                             arena_printf(c->arena, "export %s", alias.text));
             diag_note(c->diags, d, c->rule->exports[k]->span, "declared here");
             diag_hint(c->diags, d, "give it another name: 'export %s as …'", s->names[i].text);
             continue;
@@ -140,7 +147,7 @@ static void check_export(Checker *c, const Stmt *s)
     }
 }
 
-/* ---- writes ---------------------------------------------------------------------------------------------------------------------- */
+/* ---- writes --------------------------------------------------------------------------------- */
 
 /* The symbol that a write goes to; NULL and a message where there is none. */
 static Symbol *write_target(Checker *c, const Stmt *s)
@@ -153,7 +160,9 @@ static Symbol *write_target(Checker *c, const Stmt *s)
     Symbol *t = check_lookup(c, s->name);
     Binding *b = scope_find(c->x.scope, s->name.text);
     if (!t && !b) {
-        check_unknown_name(c, s->name, "a new name is bound with '='; a value kept from step to step is a 'state'");
+        check_unknown_name(
+            c, s->name,
+            "a new name is bound with '='; a value kept from step to step is a 'state'");
         return NULL;
     }
     bool given = t && t->kind == SYM_GIVEN;
@@ -161,9 +170,11 @@ static Symbol *write_target(Checker *c, const Stmt *s)
                     (given && (t->given == GIVEN_G || t->given == GIVEN_P)));
     bool transform = c->x.inst->item->kind == IT_TRANSFORM;
     if (ok && !(transform && t == c->rule->p)) return t;
-    Diag *d = REPORT(c, DIAG_NOT_WRITABLE, s->name.span, s->name.text, t ? symbol_what(t) : "no state");
+    Diag *d =
+        REPORT(c, DIAG_NOT_WRITABLE, s->name.span, s->name.text, t ? symbol_what(t) : "no state");
     diag_hint(c->diags, d,
-              ok ? "a gradient transform writes g" : "states, p, g and the direction can be written; make it a 'state'");
+              ok ? "a gradient transform writes g"
+                 : "states, p, g and the direction can be written; make it a 'state'");
     return NULL;
 }
 
@@ -181,7 +192,8 @@ static void note_write(Checker *c, Symbol *t, const Stmt *s)
 
 static void check_write(Checker *c, const Stmt *s)
 {
-    static const Op ops[] = {[W_ADD] = OP_ADD, [W_SUB] = OP_SUB, [W_MUL] = OP_MUL, [W_DIV] = OP_DIV};
+    static const Op ops[] = {
+        [W_ADD] = OP_ADD, [W_SUB] = OP_SUB, [W_MUL] = OP_MUL, [W_DIV] = OP_DIV};
     Symbol *t = write_target(c, s);
     c->x.writing = t;
     Expr *value = check_number(c, s->value);
@@ -203,7 +215,7 @@ static void check_write(Checker *c, const Stmt *s)
     stmt_emit(c, out);
 }
 
-/* ---- when ------------------------------------------------------------------------------------------------------------------------ */
+/* ---- when ----------------------------------------------------------------------------------- */
 
 /* Checks one branch into a block of its own; returns its names. */
 static Scope *check_branch(Checker *c, const Block *body, Block *out, bool dead)
@@ -226,12 +238,14 @@ static Scope *check_branch(Checker *c, const Block *body, Block *out, bool dead)
 static void join_names(Checker *c, Expr *cond, const Binding *then, const Binding *otherwise)
 {
     Name name = {then->name, then->span};
-    Expr *a = expr_of_symbol(c, then->sym, then->span), *b = expr_of_symbol(c, otherwise->sym, otherwise->span);
+    Expr *a = expr_of_symbol(c, then->sym, then->span),
+         *b = expr_of_symbol(c, otherwise->sym, otherwise->span);
     Expr *value = expr_new(c, EX_BAD, then->span);
     value->kind = EX_BAD;
     if (then->sym->dtype != DT_COUNT && otherwise->sym->dtype != DT_COUNT) {
         if (expr_truth(a) != expr_truth(b)) {
-            Diag *d = REPORT(c, DIAG_ARMS_DIFFER, otherwise->span, arena_printf(c->arena, "'%s'", name.text));
+            Diag *d = REPORT(c, DIAG_ARMS_DIFFER, otherwise->span,
+                             arena_printf(c->arena, "'%s'", name.text));
             diag_note(c->diags, d, then->span, "bound here, too");
         } else
             value = expr_cond(c, then->span, cond, a, b);
@@ -251,7 +265,8 @@ static void join_scopes(Checker *c, Expr *cond, const Scope *then, const Scope *
     }
     for (const Binding *o = otherwise->bindings; o; o = o->next) {
         Scope only = {NULL, then->bindings};
-        if (!scope_find(&only, o->name)) scope_bind(c, c->x.scope, (Name){o->name, o->span}, NULL, NULL);
+        if (!scope_find(&only, o->name))
+            scope_bind(c, c->x.scope, (Name){o->name, o->span}, NULL, NULL);
     }
 }
 
@@ -291,7 +306,7 @@ static void check_when(Checker *c, const Stmt *s)
     join_scopes(c, cond, a, b);
 }
 
-/* ---- what has no meaning yet ------------------------------------------------------------------------------------------------------ */
+/* ---- what has no meaning yet ---------------------------------------------------------------- */
 
 /* Binds the names of a block that is left out, so that their later uses say nothing more. */
 static void bind_broken(Checker *c, const Block *b);

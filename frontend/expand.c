@@ -1,15 +1,16 @@
-/* expand.c - puts functions and transforms in place: a call becomes the function's checked value, a use becomes a block of its own.
+/* expand.c - puts functions and transforms in place: a call becomes the function's checked value, a
+ * use becomes a block of its own.
  *
- * A function sees its parameters, pi, inf and functions; each argument is checked once and shared by all places that read it.
- * A transform's state and hyperparameters live under the use path.
+ * A function sees its parameters, pi, inf and functions; each argument is checked once and shared
+ * by all places that read it. A transform's state and hyperparameters live under the use path.
  *
- *     lerp(g, m, b1)                ->   ADD(MUL(b1, m), MUL(SUB(1, b1), g))
- *     use clip_global_norm(1, 0)    ->   ST_SCOPE "clip_global_norm" { n = norm[all](g); … }, hyper lamb.clip_global_norm.limit
+ *     lerp(g, m, b1)     ->   ADD(MUL(b1, m), MUL(SUB(1, b1), g))
+ *     use clip(1, 0)     ->   SCOPE "clip" { LET n = norm[all](g); … }, hyper "lamb.clip.limit"
  */
 #include "check.h"
 #include <string.h>
 
-/* ---- items and arguments ------------------------------------------------------------------------------------------------------ */
+/* ---- items and arguments -------------------------------------------------------------------- */
 
 static bool is_function(const Item *i)
 {
@@ -59,16 +60,17 @@ Expr **match_args(Checker *c, const Item *item, Span at, Expr **args, const Name
     return by_param;
 }
 
-/* ---- calls --------------------------------------------------------------------------------------------------------------------- */
+/* ---- calls ---------------------------------------------------------------------------------- */
 
-static const char *const later[] = {"cbrt",   "sigmoid",   "softplus", "atan2",   "sin",       "cos",
-                                    "interp", "piecewise", "normal",   "uniform", "rademacher"};
+static const char *const later[] = {"cbrt",   "sigmoid", "softplus",  "atan2",
+                                    "sin",    "cos",     "interp",    "piecewise",
+                                    "normal", "uniform", "rademacher"};
 
 static void unknown_function(Checker *c, Name name)
 {
     if (c->imports_failed) return;
-    static const char *const more[] = {"lerp", "clamp", "old",  "sum", "mean", "norm",
-                                       "rms",  "dot",   "any",  "all", "count"};
+    static const char *const more[] = {"lerp", "clamp", "old", "sum", "mean", "norm",
+                                       "rms",  "dot",   "any", "all", "count"};
     Words w = {0};
     for (int i = 0; i < OP_COUNT_; i++) {
         char first = op_info[i].spelling[0];
@@ -79,7 +81,8 @@ static void unknown_function(Checker *c, Name name)
         if (is_function(c->ast->items[i])) check_word(c, &w, c->ast->items[i]->name.text);
     Diag *d = REPORT(c, DIAG_UNKNOWN_FUNCTION, name.span, name.text);
     check_did_you_mean(c, d, name.text, &w);
-    if (find_item(c, false, name.text)) diag_hint(c->diags, d, "transforms are put in place by 'use %s'", name.text);
+    if (find_item(c, false, name.text))
+        diag_hint(c->diags, d, "transforms are put in place by 'use %s'", name.text);
 }
 
 /* Checks the arguments of a call whose function is not known, for the mistakes inside them. */
@@ -103,7 +106,8 @@ static Expr *composite(Checker *c, const Expr *e)
     }
     if (!fits) return check_args_only(c, e);
     if (strcmp(e->name.text, "clamp") == 0)
-        return expr_op(c, OP_MIN, e->span, expr_op(c, OP_MAX, e->span, a[0], a[1], NULL), a[2], NULL);
+        return expr_op(c, OP_MIN, e->span, expr_op(c, OP_MAX, e->span, a[0], a[1], NULL), a[2],
+                       NULL);
     Expr *one = expr_new(c, EX_NUMBER, e->span);
     one->num = one->cval = 1;
     one->is_const = true;
@@ -123,7 +127,8 @@ static bool calls_itself(Checker *c, const Item *fn, Span at)
     return false;
 }
 
-/* Binds parameters to checked arguments in the function's scope (the context is the function's already). */
+/* Binds parameters to checked arguments in the function's scope (the context is the function's
+ * already). */
 static void bind_params(Checker *c, const Item *fn, Expr **values, Span at)
 {
     for (size_t i = 0; i < fn->nparams; i++) {
@@ -183,7 +188,7 @@ Expr *expand_call(Checker *c, const Expr *e)
     return expand_fn(c, fn, given, e->span);
 }
 
-/* ---- use ------------------------------------------------------------------------------------------------------------------------ */
+/* ---- use ------------------------------------------------------------------------------------ */
 
 static const char *item_what(const Item *i)
 {
@@ -200,15 +205,18 @@ static Item *find_transform(Checker *c, Name name)
     Item *item = find_item(c, false, name.text);
     if (item ? item->broken : c->imports_failed) return NULL;
     if (!item) {
-        for (size_t i = 0; i < c->rule->item->nparams; i++) /* a rule taken as a parameter: refused where it is declared */
+        for (size_t i = 0; i < c->rule->item->nparams;
+             i++) /* a rule taken as a parameter: refused where it is declared */
             if (strcmp(c->rule->item->params[i].name.text, name.text) == 0) return NULL;
         Words w = {0};
         for (size_t i = 0; i < c->ast->n; i++)
-            if (c->ast->items[i]->kind == IT_TRANSFORM) check_word(c, &w, c->ast->items[i]->name.text);
+            if (c->ast->items[i]->kind == IT_TRANSFORM)
+                check_word(c, &w, c->ast->items[i]->name.text);
         Diag *d = REPORT(c, DIAG_UNKNOWN_TRANSFORM, name.span, name.text);
         check_did_you_mean(c, d, name.text, &w);
         size_t len;
-        if (stdlib_text(name.text, &len)) diag_hint(c->diags, d, "import \"%s.opt\" at the top of the file", name.text);
+        if (stdlib_text(name.text, &len))
+            diag_hint(c->diags, d, "import \"%s.opt\" at the top of the file", name.text);
         return NULL;
     }
     if (item->kind == IT_OPTIMIZER) {
@@ -235,7 +243,8 @@ static bool claim_path(Checker *c, const Stmt *s, Name name)
         if (strcmp(u->name, name.text) != 0) continue;
         Diag *d = REPORT(c, DIAG_USE_TWICE, name.span, name.text);
         diag_note(c->diags, d, u->span, "used here");
-        diag_hint(c->diags, d, "label one of them: 'use %s(…) as %s2'", s->app->name.text, s->app->name.text);
+        diag_hint(c->diags, d, "label one of them: 'use %s(…) as %s2'", s->app->name.text,
+                  s->app->name.text);
         return false;
     }
     struct UsedPath *u = ARENA_NEW(c->arena, struct UsedPath);

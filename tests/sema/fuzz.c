@@ -1,7 +1,8 @@
-/* Random changes of meaning: names, operators and numbers of working programs are exchanged, lines moved, dropped and said twice.
+/* Random changes of meaning: names, operators and numbers of working programs are exchanged, lines
+ * moved, dropped and said twice.
  *
  *   in:  m := lerp(g, m, b1)      ->  m -= norm[all](p, m, b1)
- *   out: either errors, or a module; with every hyperparameter made constant at its default, a module that gives the same bits
+ *   out: errors, or a module; with hyperparameters made constants, one that gives the same bits
  *
  * The seed is fixed; `sema_fuzz COUNT SEED` runs longer. */
 #include "tests/ir/interp_test.h"
@@ -31,14 +32,32 @@ static void collect(const char *path)
     if (strlen(text) < ROOM / 4) ARENA_PUSH(&corpus_arena, corpus, ncorpus, corpus_cap, text);
 }
 
-/* ---- changes ----------------------------------------------------------------------------------------------------------------------- */
+/* ---- changes -------------------------------------------------------------------------------- */
 
-static const char *const words[] = {"g", "p", "t", "s", "m", "v", "lr", "b1", "eps", "wd", "numel", "ndim", "pi", "inf", "0", "1", "0.5", "2",
-    "norm", "mean", "sum[all]", "max", "any[all]", "count", "sqrt", "exp", "lerp", "clamp", "sign", "old", "min", "finite", "f32", "pow"};
-static const char *const marks[] = {"+", "-", "*", "/", "%", "^", "<", ">", "==", "!=", " and ", " or ", ":=", "+=", "-=", "=", "?", ":"};
-static const char *const lines[] = {"when t > 1 {", "when s % 2 == 0 {", "}", "} else {", "state z = p, y: tensor = t", "p -= lr * g", "g := g * 2",
-    "export n", "n = norm(g)", "when norm[all](g) > 1 { p := p * 0.5; m := g }", "hyper b1 = lr", "use clip_global_norm", "direction u = g",
-    "q = g > 0 ? p : m", "state c: global f32 = 1", "c := max[all](norm(p))", "y := y + mean(p)"};
+static const char *const words[] = {
+    "g",     "p",     "t",        "s",   "m",        "v",     "lr",   "b1",  "eps",
+    "wd",    "numel", "ndim",     "pi",  "inf",      "0",     "1",    "0.5", "2",
+    "norm",  "mean",  "sum[all]", "max", "any[all]", "count", "sqrt", "exp", "lerp",
+    "clamp", "sign",  "old",      "min", "finite",   "f32",   "pow"};
+static const char *const marks[] = {"+",  "-",     "*",    "/",  "%",  "^",  "<", ">", "==",
+                                    "!=", " and ", " or ", ":=", "+=", "-=", "=", "?", ":"};
+static const char *const lines[] = {"when t > 1 {",
+                                    "when s % 2 == 0 {",
+                                    "}",
+                                    "} else {",
+                                    "state z = p, y: tensor = t",
+                                    "p -= lr * g",
+                                    "g := g * 2",
+                                    "export n",
+                                    "n = norm(g)",
+                                    "when norm[all](g) > 1 { p := p * 0.5; m := g }",
+                                    "hyper b1 = lr",
+                                    "use clip_global_norm",
+                                    "direction u = g",
+                                    "q = g > 0 ? p : m",
+                                    "state c: global f32 = 1",
+                                    "c := max[all](norm(p))",
+                                    "y := y + mean(p)"};
 
 static void put_in(char *text, size_t at, size_t cut, const char *piece)
 {
@@ -50,7 +69,8 @@ static void put_in(char *text, size_t at, size_t cut, const char *piece)
 
 static bool is_word(char c)
 {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '.';
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
+           c == '.';
 }
 
 /* Exchanges one word or mark, or a whole line. */
@@ -70,14 +90,16 @@ static void change(char *text)
         if (len) put_in(text, at, len, words[below(sizeof words / sizeof *words)]);
         break;
     case 2:
-        if (strchr("+-*/%^<>?:", text[at])) put_in(text, at, 1, marks[below(sizeof marks / sizeof *marks)]);
+        if (strchr("+-*/%^<>?:", text[at]))
+            put_in(text, at, 1, marks[below(sizeof marks / sizeof *marks)]);
         break;
     case 3:
         snprintf(piece, sizeof piece, "%s\n", lines[below(sizeof lines / sizeof *lines)]);
         put_in(text, line, 0, piece);
         break;
     case 4: /* a line said again elsewhere */
-        snprintf(piece, sizeof piece, "%.*s\n", (int)(line_len < 500 ? line_len : 500), text + line);
+        snprintf(piece, sizeof piece, "%.*s\n", (int)(line_len < 500 ? line_len : 500),
+                 text + line);
         at = below((uint32_t)n + 1);
         while (at > 0 && text[at - 1] != '\n') at--;
         put_in(text, at, 0, piece);
@@ -87,7 +109,7 @@ static void change(char *text)
     }
 }
 
-/* ---- what must hold ----------------------------------------------------------------------------------------------------------------- */
+/* ---- what must hold ------------------------------------------------------------------------- */
 
 static bool out_of_range; /* the last program was refused for the value of a hyperparameter */
 
@@ -95,12 +117,15 @@ static IrModule *compile(Arena *a, const char *text, const FrontendOptions *o)
 {
     SourceSet sources = {.arena = a};
     DiagSink d = {.arena = a, .sources = &sources};
-    IrModule *m = compile_source(a, &d, source_add(&sources, "fuzz.opt", text, strlen(text)), o, false);
+    IrModule *m =
+        compile_source(a, &d, source_add(&sources, "fuzz.opt", text, strlen(text)), o, false);
     StrBuf said = {.arena = a};
     diag_render(&d, &said, false);
     CHECK((m != NULL) == (d.nerrors == 0), "%s\n%s", text, said.text ? said.text : "no message");
-    out_of_range = d.n && d.items[0].code == DIAG_OUT_OF_RANGE; /* a default that follows others has a value once they are constant */
-    for (size_t i = 0; i < d.n; i++) CHECK(d.items[i].code != DIAG_INTERNAL, "%s\n%s", text, said.text);
+    out_of_range = d.n && d.items[0].code == DIAG_OUT_OF_RANGE; /* a default that follows others has
+                                                                   a value once they are constant */
+    for (size_t i = 0; i < d.n; i++)
+        CHECK(d.items[i].code != DIAG_INTERNAL, "%s\n%s", text, said.text);
     return m;
 }
 
@@ -116,9 +141,11 @@ static bool run(Arena *a, const IrModule *m, double *out)
     for (uint32_t i = 0; i < m->nslots; i++) {
         const Slot *s = &b.m->slots[i];
         if (s->kind == SLOT_HYPER && !s->has_default) b.x.group[0][s->index] = NAN;
-        if (s->kind == SLOT_HYPER && !s->has_default && s->level == LEVEL_GLOBAL) b.global[s->index] = NAN;
+        if (s->kind == SLOT_HYPER && !s->has_default && s->level == LEVEL_GLOBAL)
+            b.global[s->index] = NAN;
         if (s->kind == SLOT_PROP && s->level == LEVEL_GLOBAL) b.global[s->index] = 5;
-        for (int t = 0; t < 2 && s->kind == SLOT_PROP && s->level == LEVEL_TENSOR; t++) b.blocks[t][s->index] = (double)numel[t];
+        for (int t = 0; t < 2 && s->kind == SLOT_PROP && s->level == LEVEL_TENSOR; t++)
+            b.blocks[t][s->index] = (double)numel[t];
     }
     uint64_t seed = 3;
     size_t n = 0;
@@ -145,7 +172,8 @@ static void try_text(const char *text, FrontendOptions *o)
         const char *defines[MAX_SLOTS];
         for (uint32_t i = 0; i < m->nslots; i++) {
             const Slot *s = &m->slots[i];
-            if (s->kind == SLOT_HYPER && s->has_default) defines[o->ndefines++] = arena_printf(&a, "%s=%.17g", s->path, s->def);
+            if (s->kind == SLOT_HYPER && s->has_default)
+                defines[o->ndefines++] = arena_printf(&a, "%s=%.17g", s->path, s->def);
         }
         o->defines = defines;
         IrModule *folded = compile(&a, text, o);
@@ -162,7 +190,7 @@ static void try_text(const char *text, FrontendOptions *o)
     arena_free(&a);
 }
 
-/* ---- memory that runs out ------------------------------------------------------------------------------------------------------------- */
+/* ---- memory that runs out ------------------------------------------------------------------- */
 
 typedef struct Failing {
     long left, live; /* allocations until the first that fails; blocks not freed */
@@ -182,7 +210,8 @@ static void *failing_realloc(void *user, void *ptr, size_t size)
     return p;
 }
 
-/* Fails the first, second, … allocation of a whole compilation: it gives nothing, says nothing, leaks nothing. */
+/* Fails the first, second, … allocation of a whole compilation: it gives nothing, says nothing,
+ * leaks nothing. */
 static void run_out(const char *text, const FrontendOptions *o)
 {
     bool done = false;
@@ -225,7 +254,8 @@ int main(int argc, char **argv)
     for (size_t i = 0; i < ncorpus; i++)
         if (strstr(corpus[i], "optimizer ")) run_out(corpus[i], &o);
     printf("%u accepted, %u refused, %u compared with constants\n", accepted, refused, compared);
-    CHECK(accepted > count / 20 && refused > count / 20 && compared > count / 40, "the changes are too tame or too wild");
+    CHECK(accepted > count / 20 && refused > count / 20 && compared > count / 40,
+          "the changes are too tame or too wild");
     arena_free(&corpus_arena);
     return check_done();
 }

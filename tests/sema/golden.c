@@ -3,7 +3,8 @@
  *   in:  golden/lion.opt
  *   out: equal to golden/lion.ir, no message; with DSOPT_BLESS set, golden/lion.ir is written
  *
- * Comments direct it: "#! define: nesterov=1", "#! guard:" (16-bit gradients), "#! compute: f64", "#! raw:" (before the passes). */
+ * Comments direct it: "#! define: nesterov=1", "#! guard:" (16-bit gradients), "#! compute: f64",
+ * "#! raw:" (before the passes). */
 #include "source.h"
 
 static IrModule *lower(Arena *a, DiagSink *d, const Program *p)
@@ -38,7 +39,8 @@ static void golden(const char *path)
     program_read(&a, path, &p);
     char *got = ir_of(&a, &p);
     const char *base = strrchr(path, '/') + 1;
-    char *at = arena_printf(&a, "%s/tests/sema/golden/%.*s.ir", DSOPT_SOURCE_DIR, (int)(strlen(base) - 4), base);
+    char *at = arena_printf(&a, "%s/tests/sema/golden/%.*s.ir", DSOPT_SOURCE_DIR,
+                            (int)(strlen(base) - 4), base);
     if (got && getenv("DSOPT_BLESS")) {
         FILE *f = fopen(at, "w");
         REQUIRE(f && fputs(got, f) >= 0 && fclose(f) == 0, "cannot write %s", at);

@@ -3,7 +3,8 @@
  *   in:  state prev = g;  d = g - prev;  prev := g;  p -= d       over two tensors, three steps
  *   out: p and every state equal, bit for bit, what the C beside it gives
  *
- * The rules run in the interpreter, from the IR's text. Tensor "b" has no gradient in the second step. */
+ * The rules run in the interpreter, from the IR's text. Tensor "b" has no gradient in the second
+ * step. */
 #include "tests/ir/interp_test.h"
 #include <math.h>
 
@@ -24,7 +25,8 @@ static void start(const char *text, const char *define)
     SourceSet sources = {.arena = &arena};
     DiagSink d = {.arena = &arena, .sources = &sources};
     FrontendOptions o = {.defines = &define, .ndefines = define ? 1 : 0};
-    IrModule *m = compile_source(&arena, &d, source_add(&sources, "x.opt", text, strlen(text)), &o, false);
+    IrModule *m =
+        compile_source(&arena, &d, source_add(&sources, "x.opt", text, strlen(text)), &o, false);
     StrBuf said = {.arena = &arena}, ir = {.arena = &arena};
     diag_render(&d, &said, false);
     REQUIRE(m && d.n == 0, "%s\n%s", text, said.text ? said.text : "");
@@ -65,7 +67,9 @@ static float at(const char *slot, int t, int i)
     return (float)get(&b, slot, (size_t)t, i);
 }
 
-#define SAME(what, got, want) CHECK(same_bits(got, want), "%s: step %d tensor %d: %a, not %a", what, s, t, (double)(got), (double)(want))
+#define SAME(what, got, want)                                                                      \
+    CHECK(same_bits(got, want), "%s: step %d tensor %d: %a, not %a", what, s, t, (double)(got),    \
+          (double)(want))
 #define EACH_STEP for (int s = 0; s < STEPS; s++)
 #define EACH_TENSOR for (int t = 0; t < NB; t++)
 #define EACH_ELEMENT for (int i = 0; i < numel[t]; i++)
@@ -73,13 +77,17 @@ static float at(const char *slot, int t, int i)
 /* Reads see what was written before them; old() what the step began with. */
 static void order_of_writes(void)
 {
-    start("optimizer order {\n hyper lr = 0.25\n state m = 1\n p -= lr * m\n m := m + g\n q = p + m\n"
-          " m -= old(m) * lr\n p += q * old(p)\n}\n", NULL);
+    start(
+        "optimizer order {\n hyper lr = 0.25\n state m = 1\n p -= lr * m\n m := m + g\n q = p + m\n"
+        " m -= old(m) * lr\n p += q * old(p)\n}\n",
+        NULL);
     float p[NB][LEN], m[NB][LEN];
     EACH_TENSOR EACH_ELEMENT p[t][i] = at("p", t, i), m[t][i] = 1;
-    EACH_STEP {
+    EACH_STEP
+    {
         run_step(s);
-        EACH_TENSOR EACH_ELEMENT {
+        EACH_TENSOR EACH_ELEMENT
+        {
             if (active(s, t)) {
                 float g = (float)grad[s][t][i], p0 = p[t][i], m0 = m[t][i];
                 float p1 = p0 - 0.25f * m0, m1 = m0 + g, q = p1 + m1;
@@ -93,37 +101,46 @@ static void order_of_writes(void)
     finish();
 }
 
-/* Initial values are taken at a tensor's first applied step, from p and g as they are there; scalars are f64. */
+/* Initial values are taken at a tensor's first applied step, from p and g as they are there;
+ * scalars are f64. */
 static void initial_values(void)
 {
-    start("optimizer first {\n hyper lr = 0.1, half: global = 0.5\n state z = p, prev = g, step = lr\n"
+    start("optimizer first {\n hyper lr = 0.1, half: global = 0.5\n state z = p, prev = g, step = "
+          "lr\n"
           " state size: tensor = sum(g * g), top: global f32 = half / 3, never = g\n"
-          " p -= lr * (g - prev) + step\n prev := g\n z += p * never\n step := step * 0.5\n size += t\n top := max(top, half / 7 * s)\n"
-          " p += size * top + 0 * z\n}\n", NULL);
+          " p -= lr * (g - prev) + step\n prev := g\n z += p * never\n step := step * 0.5\n size "
+          "+= t\n top := max(top, half / 7 * s)\n"
+          " p += size * top + 0 * z\n}\n",
+          NULL);
     float p[NB][LEN], z[NB][LEN], prev[NB][LEN], step_size[NB][LEN], never[NB][LEN];
     double size[NB], t_of[NB] = {0, 0}, top = 0;
     EACH_TENSOR EACH_ELEMENT p[t][i] = at("p", t, i);
-    EACH_STEP {
+    EACH_STEP
+    {
         run_step(s);
         if (s == 0) top = (float)(0.5 / 3);
         double top0 = top;
         double top1 = top0 > 0.5 / 7 * s ? top0 : 0.5 / 7 * s;
         top = (float)top1;
-        EACH_TENSOR {
+        EACH_TENSOR
+        {
             if (active(s, t)) {
                 if (t_of[t] == 0) {
-                    size[t] = 0; /* fewer elements than lanes: folds of zeros and single values, by halves */
+                    size[t] = 0; /* fewer elements than lanes: folds of zeros and single values, by
+                                    halves */
                     double lane[8] = {0};
                     EACH_ELEMENT lane[i] = (double)((float)grad[s][t][i] * (float)grad[s][t][i]);
                     for (int half = 4; half; half /= 2)
                         for (int i = 0; i < half; i++) lane[i] += lane[i + half];
                     size[t] = lane[0];
-                    EACH_ELEMENT z[t][i] = p[t][i], prev[t][i] = never[t][i] = (float)grad[s][t][i], step_size[t][i] = 0.1f;
+                    EACH_ELEMENT z[t][i] = p[t][i], prev[t][i] = never[t][i] = (float)grad[s][t][i],
+                                 step_size[t][i] = 0.1f;
                 }
                 t_of[t]++;
                 size[t] += t_of[t];
             }
-            EACH_ELEMENT {
+            EACH_ELEMENT
+            {
                 if (active(s, t)) {
                     float g = (float)grad[s][t][i];
                     p[t][i] = p[t][i] - (0.1f * (g - prev[t][i]) + step_size[t][i]);
@@ -143,24 +160,31 @@ static void initial_values(void)
     finish();
 }
 
-/* `when`: both branches, nested, names after it, guards of tensor rate; what no branch writes keeps its bits. */
+/* `when`: both branches, nested, names after it, guards of tensor rate; what no branch writes keeps
+ * its bits. */
 static void conditions(void)
 {
-    start("optimizer cond {\n hyper lr = 0.5\n state m = 0, n: tensor = 0, c: global = 0, kept = 3\n"
-          " when t % 2 == 1 {\n  m := g\n  when s >= 2 { n := t; kept := g } else { n -= 1 }\n  k = 2\n } else {\n  m += g\n  k = n + 5\n }\n"
-          " when s == 1 { c := 7 }\n p -= lr * m * k + c + kept\n}\n", NULL);
+    start(
+        "optimizer cond {\n hyper lr = 0.5\n state m = 0, n: tensor = 0, c: global = 0, kept = 3\n"
+        " when t % 2 == 1 {\n  m := g\n  when s >= 2 { n := t; kept := g } else { n -= 1 }\n  k = "
+        "2\n } else {\n  m += g\n  k = n + 5\n }\n"
+        " when s == 1 { c := 7 }\n p -= lr * m * k + c + kept\n}\n",
+        NULL);
     float p[NB][LEN], m[NB][LEN] = {{0}}, kept[NB][LEN];
     double n[NB] = {0, 0}, c = 0, t_of[NB] = {0, 0};
     EACH_TENSOR EACH_ELEMENT p[t][i] = at("p", t, i), kept[t][i] = 3;
-    EACH_STEP {
+    EACH_STEP
+    {
         run_step(s);
         if (s == 1) c = 7;
-        EACH_TENSOR {
+        EACH_TENSOR
+        {
             if (!active(s, t)) continue;
             bool odd = fmod(++t_of[t], 2) == 1;
             if (odd) n[t] = s >= 2 ? t_of[t] : n[t] - 1;
             double k = odd ? 2 : n[t] + 5;
-            EACH_ELEMENT {
+            EACH_ELEMENT
+            {
                 float g = (float)grad[s][t][i];
                 if (odd && s >= 2) kept[t][i] = g;
                 m[t][i] = odd ? g : m[t][i] + g;
@@ -176,21 +200,30 @@ static void conditions(void)
     finish();
 }
 
-/* Reductions: over the tensors whose guard holds, of scalars, of one value, of a constant over elements. */
+/* Reductions: over the tensors whose guard holds, of scalars, of one value, of a constant over
+ * elements. */
 static void reductions(void)
 {
-    start("optimizer red {\n state m = 1, a: global = 0, c: global = 0, d: global = 0, e: global = 0, f: tensor = 0, h: global = 0\n"
+    start("optimizer red {\n state m = 1, a: global = 0, c: global = 0, d: global = 0, e: global = "
+          "0, f: tensor = 0, h: global = 0\n"
           " state n: tensor = 0, u: global = 0\n"
           " p -= g\n"
-          " when t == 2 { a2 = mean[all](t * 3); b2 = mean[all](g > 0 ? 4 : 4) } else { a2 = 0; b2 = 0 }\n"
-          " a := sum[all](a2)\n c := mean[all](t)\n d := count[all](t > 1)\n e := max[all](b2) + min[all](t)\n"
-          " m := 2\n f := norm(t) + rms(t) + dot(t, t) + count(t > 1) + mean(m)\n h := mean[all](m) + rms[all](m)\n"
-          " n := 1\n u := sum[all](n) + dot[all](n, t) + dot[all](t, n)\n export u; export a; export c; export d; export e; export f; export h\n}\n", NULL);
+          " when t == 2 { a2 = mean[all](t * 3); b2 = mean[all](g > 0 ? 4 : 4) } else { a2 = 0; b2 "
+          "= 0 }\n"
+          " a := sum[all](a2)\n c := mean[all](t)\n d := count[all](t > 1)\n e := max[all](b2) + "
+          "min[all](t)\n"
+          " m := 2\n f := norm(t) + rms(t) + dot(t, t) + count(t > 1) + mean(m)\n h := "
+          "mean[all](m) + rms[all](m)\n"
+          " n := 1\n u := sum[all](n) + dot[all](n, t) + dot[all](t, n)\n export u; export a; "
+          "export c; export d; export e; export f; export h\n}\n",
+          NULL);
     double t_of[NB] = {0, 0};
-    EACH_STEP {
+    EACH_STEP
+    {
         run_step(s);
         double a = 0, c = 0, d = 0, top = 0, low = INFINITY, n = 0;
-        EACH_TENSOR if (active(s, t)) {
+        EACH_TENSOR if (active(s, t))
+        {
             t_of[t]++;
             n++;
             c += t_of[t];
@@ -205,28 +238,37 @@ static void reductions(void)
         SAME("e", *place(&b, "e", 0), top + low);
         SAME("h", *place(&b, "h", 0), 4.0);
         for (t = 0; t < NB; t++)
-            if (active(s, t)) SAME("f", *place(&b, "f", (size_t)t), t_of[t] * 2 + t_of[t] * t_of[t] + (t_of[t] > 1) + 2);
+            if (active(s, t))
+                SAME("f", *place(&b, "f", (size_t)t),
+                     t_of[t] * 2 + t_of[t] * t_of[t] + (t_of[t] > 1) + 2);
         t = 0;
         SAME("u", *place(&b, "u", 0), n + 2 * c);
     }
     finish();
 }
 
-/* A transform inside `when`: its writes are guarded, its state starts at the first step all the same. */
+/* A transform inside `when`: its writes are guarded, its state starts at the first step all the
+ * same. */
 static void guarded_use(void)
 {
-    start("transform smooth(k = 0.5) : gradient {\n state h = g, n: tensor = 0\n h := lerp(g, h, k)\n n += 1\n export n\n g := h - old(g)\n}\n"
-          "optimizer outer {\n g := g * 2\n when t != 2 { use smooth as sm }\n p -= g + 0 * old(g)\n}\n", NULL);
+    start("transform smooth(k = 0.5) : gradient {\n state h = g, n: tensor = 0\n h := lerp(g, h, "
+          "k)\n n += 1\n export n\n g := h - old(g)\n}\n"
+          "optimizer outer {\n g := g * 2\n when t != 2 { use smooth as sm }\n p -= g + 0 * "
+          "old(g)\n}\n",
+          NULL);
     float p[NB][LEN], h[NB][LEN];
     double t_of[NB] = {0, 0}, n[NB] = {0, 0};
     EACH_TENSOR EACH_ELEMENT p[t][i] = at("p", t, i);
-    EACH_STEP {
+    EACH_STEP
+    {
         run_step(s);
-        EACH_TENSOR {
+        EACH_TENSOR
+        {
             if (!active(s, t)) continue;
             bool uses = ++t_of[t] != 2;
             n[t] += uses;
-            EACH_ELEMENT {
+            EACH_ELEMENT
+            {
                 float g0 = (float)grad[s][t][i], g = g0 * 2;
                 if (t_of[t] == 1) h[t][i] = g;
                 if (uses) {
@@ -243,25 +285,32 @@ static void guarded_use(void)
     finish();
 }
 
-/* A default that follows another hyperparameter, until it is set; const by option; functions of several lines. */
+/* A default that follows another hyperparameter, until it is set; const by option; functions of
+ * several lines. */
 static void hypers_and_functions(void)
 {
     for (int mode = 0; mode < 3; mode++) {
-        start("fn poly(x, a, b = 2) {\n y = x * a\n z = y + b\n return y * z - clamp(x, -0.1, a)\n}\n"
-              "optimizer hy {\n hyper lr = 0.1, lr2 = lr * 3 in [0, inf)\n p -= poly(g, lr2) + poly(b = 1, a = lr, x = g)\n}\n",
-              mode == 1 ? "lr2=0.7" : NULL);
+        start(
+            "fn poly(x, a, b = 2) {\n y = x * a\n z = y + b\n return y * z - clamp(x, -0.1, a)\n}\n"
+            "optimizer hy {\n hyper lr = 0.1, lr2 = lr * 3 in [0, inf)\n p -= poly(g, lr2) + "
+            "poly(b = 1, a = lr, x = g)\n}\n",
+            mode == 1 ? "lr2=0.7" : NULL);
         double lr2 = 0.1 * 3;
         if (mode != 1) *place(&b, "lr2", 0) = NAN;
         if (mode == 1) lr2 = 0.7;
         if (mode == 2) *place(&b, "lr2", 0) = lr2 = 0.05;
         float p[NB][LEN], a = (float)lr2;
         EACH_TENSOR EACH_ELEMENT p[t][i] = at("p", t, i);
-        EACH_STEP {
+        EACH_STEP
+        {
             run_step(s);
-            EACH_TENSOR EACH_ELEMENT {
+            EACH_TENSOR EACH_ELEMENT
+            {
                 if (!active(s, t)) continue;
-                float g = (float)grad[s][t][i], y = g * a, low = g > -0.1f ? g : -0.1f, y1 = g * 0.1f, low1 = low;
-                float one = y * (y + 2) - (low < a ? low : a), two = y1 * (y1 + 1) - (low1 < 0.1f ? low1 : 0.1f);
+                float g = (float)grad[s][t][i], y = g * a, low = g > -0.1f ? g : -0.1f,
+                      y1 = g * 0.1f, low1 = low;
+                float one = y * (y + 2) - (low < a ? low : a),
+                      two = y1 * (y1 + 1) - (low1 < 0.1f ? low1 : 0.1f);
                 p[t][i] = p[t][i] - (one + two);
                 SAME("p", at("p", t, i), p[t][i]);
             }

@@ -1,9 +1,10 @@
 /* Programs with mistakes, and exactly the messages that they must give.
  *
  *   in:  m := lerp(g, m, betta1)      #! error: E101
- *   out: E101 on that line, and on no other; a comment of its own line stands for a message without a place
+ *   out: E101 on that line, and nothing else; on a line of its own: a message without a place
  *
- * Programs named warn… compile all the same. Every row of diag.def about meaning (E1…, W1…) must be given by a program here. */
+ * Programs named warn… compile all the same. Every row of diag.def about meaning (E1…, W1…) must
+ * be given by a program here. */
 #include "source.h"
 
 static bool seen[DIAG_CODE_COUNT];
@@ -33,7 +34,8 @@ static char *expected(Arena *a, const char *text)
         char *copy = arena_strndup(a, c, len), *mark = strstr(copy, "#! error:");
         if (!mark) mark = strstr(copy, "#! warning:");
         char *save = NULL;
-        for (char *w = mark ? strtok_r(strchr(mark, ':') + 1, " ", &save) : NULL; w; w = strtok_r(NULL, " ", &save)) {
+        for (char *w = mark ? strtok_r(strchr(mark, ':') + 1, " ", &save) : NULL; w;
+             w = strtok_r(NULL, " ", &save)) {
             char *row = arena_printf(a, "%04d:%s", mark == copy ? 0 : line, w);
             ARENA_PUSH(a, list, n, cap, row);
         }
@@ -48,7 +50,8 @@ static char *reported(Arena *a, const DiagSink *d)
     for (size_t i = 0; i < d->n; i++) {
         const char *name;
         int line = 0, col = 0;
-        if (d->items[i].span.end) source_position(d->sources, d->items[i].span.begin, &name, &line, &col);
+        if (d->items[i].span.end)
+            source_position(d->sources, d->items[i].span.begin, &name, &line, &col);
         char *row = arena_printf(a, "%04d:%s", line, diag_code_name(d->items[i].code));
         ARENA_PUSH(a, list, n, cap, row);
         seen[d->items[i].code] = true;
@@ -63,13 +66,15 @@ static void reject(const char *path)
     program_read(&a, path, &p);
     SourceSet sources = {.arena = &a};
     DiagSink d = {.arena = &a, .sources = &sources};
-    IrModule *m = compile_source(&a, &d, source_add(&sources, p.name, p.text, strlen(p.text)), &p.options, false);
+    IrModule *m = compile_source(&a, &d, source_add(&sources, p.name, p.text, strlen(p.text)),
+                                 &p.options, false);
     StrBuf messages = {.arena = &a};
     diag_render(&d, &messages, false);
     char *want = expected(&a, p.text), *got = reported(&a, &d);
     CHECK(!m || strstr(path, "warn"), "%s compiles", path);
     CHECK(strcmp(want, got) == 0, "%s: expected\n%sgot\n%s%s", path, want, got, messages.text);
-    for (size_t i = 0; i < d.n; i++) CHECK(d.items[i].text && *d.items[i].text, "%s: an empty message", path);
+    for (size_t i = 0; i < d.n; i++)
+        CHECK(d.items[i].text && *d.items[i].text, "%s: an empty message", path);
     arena_free(&a);
 }
 
@@ -79,9 +84,11 @@ static void reject_text(const char *name, StrBuf *text, const char *code)
     Arena *a = text->arena;
     SourceSet sources = {.arena = a};
     DiagSink d = {.arena = a, .sources = &sources};
-    IrModule *m = compile_source(a, &d, source_add(&sources, name, text->text, text->len), NULL, false);
+    IrModule *m =
+        compile_source(a, &d, source_add(&sources, name, text->text, text->len), NULL, false);
     reported(a, &d);
-    CHECK(!m && d.n == 1 && strcmp(diag_code_name(d.items[0].code), code) == 0, "%s: %zu messages, the first %s", name, d.n,
+    CHECK(!m && d.n == 1 && strcmp(diag_code_name(d.items[0].code), code) == 0,
+          "%s: %zu messages, the first %s", name, d.n,
           d.n ? diag_code_name(d.items[0].code) : "none");
     arena_free(a);
 }
@@ -97,7 +104,8 @@ static void reject_large(void)
 
     text = (StrBuf){.arena = &a};
     sb_puts(&text, "fn q0(x) = x * x\n");
-    for (int i = 1; i < 60; i++) sb_printf(&text, "fn q%d(x) = q%d(x) + q%d(x + 1)\n", i, i - 1, i - 1);
+    for (int i = 1; i < 60; i++)
+        sb_printf(&text, "fn q%d(x) = q%d(x) + q%d(x + 1)\n", i, i - 1, i - 1);
     sb_puts(&text, "optimizer doubling { p -= q59(g) }\n");
     reject_text("doubling functions", &text, "E152");
 
@@ -126,7 +134,8 @@ int main(void)
     reject_large();
     for (int i = 0; i < DIAG_CODE_COUNT; i++) {
         const char *code = diag_code_name((DiagCode)i);
-        if (code[1] == '1' && i != DIAG_INTERNAL) CHECK(seen[i], "no program is refused with %s", code);
+        if (code[1] == '1' && i != DIAG_INTERNAL)
+            CHECK(seen[i], "no program is refused with %s", code);
     }
     return check_done();
 }

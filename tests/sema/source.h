@@ -33,7 +33,8 @@ static inline char *file_read(Arena *a, const char *path)
 static inline char *directive(Arena *a, const char *line, const char *key)
 {
     size_t n = strlen(key);
-    if (strncmp(line, "#! ", 3) != 0 || strncmp(line + 3, key, n) != 0 || line[3 + n] != ':') return NULL;
+    if (strncmp(line, "#! ", 3) != 0 || strncmp(line + 3, key, n) != 0 || line[3 + n] != ':')
+        return NULL;
     line += 4 + n;
     while (*line == ' ') line++;
     return arena_strndup(a, line, strcspn(line, "\n"));
@@ -48,11 +49,13 @@ static inline void program_read(Arena *a, const char *path, Program *p)
     p->options.defines = defines;
     p->options.include_dirs = folders;
     p->options.ninclude_dirs = 1;
-    for (const char *line = p->text; line; line = strchr(line, '\n'), line = line ? line + 1 : NULL) {
+    for (const char *line = p->text; line;
+         line = strchr(line, '\n'), line = line ? line + 1 : NULL) {
         char *value;
         if ((value = directive(a, line, "define"))) defines[p->options.ndefines++] = value;
         if ((value = directive(a, line, "rule"))) p->options.rule = value;
-        if ((value = directive(a, line, "compute"))) p->options.compute_f64 = strcmp(value, "f64") == 0;
+        if ((value = directive(a, line, "compute")))
+            p->options.compute_f64 = strcmp(value, "f64") == 0;
         if (directive(a, line, "guard")) p->guard = true;
         if (directive(a, line, "raw")) p->raw = true; /* as lowered, before the passes */
     }
