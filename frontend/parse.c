@@ -139,47 +139,48 @@ static void check_redefined(Loader *l)
 
 /* ---- entry points ---------------------------------------------------------------------------- */
 
-/* Arenas without a place to go when memory runs out get this one for a while. */
-typedef struct Guard {
-    Arena *arenas[3];
-    jmp_buf out;
-    jmp_buf *saved[3];
-} Guard;
+typedef struct Task {
+    Arena *arena;
+    DiagSink *diags;
+    int file;
+    const FrontendOptions *options;
+    Ast *ast;
+    StrBuf *out;
+} Task;
 
-static void guard_set(Guard *g)
+/* Runs it with a place to go for arenas that have none when memory runs out; false then, and where
+ * it reported errors. */
+static bool run_guarded(void (*run)(const Task *task), const Task *task)
 {
-    for (int i = 0; i < 3; i++) {
-        g->saved[i] = g->arenas[i]->oom;
-        if (!g->saved[i]) g->arenas[i]->oom = &g->out;
+    Arena *arenas[] = {task->arena, task->diags->arena, task->diags->sources->arena};
+    jmp_buf out, *saved[3];
+    int errors = task->diags->nerrors;
+    volatile bool finished = false;
+    for (int i = 0; i < 3; i++) saved[i] = arenas[i]->oom;
+    if (setjmp(out) == 0) {
+        for (int i = 0; i < 3; i++) {
+            if (!arenas[i]->oom) arenas[i]->oom = &out;
+        }
+        run(task);
+        finished = true;
     }
+    for (int i = 0; i < 3; i++) arenas[i]->oom = saved[i];
+    return finished && task->diags->nerrors == errors;
 }
 
-static void guard_clear(Guard *g)
+static void parse_all(const Task *task)
 {
-    for (int i = 2; i >= 0; i--) g->arenas[i]->oom = g->saved[i];
-}
-
-static void parse_all(Arena *a, DiagSink *d, int file, const FrontendOptions *o, Ast *ast)
-{
-    Loader l = {.arena = a, .diags = d, .options = o, .ast = ast};
-    ast->file = file;
-    source_key(d, file, &l.keys);
-    load(&l, file, (Span){0, 0});
+    Loader l = {
+        .arena = task->arena, .diags = task->diags, .options = task->options, .ast = task->ast};
+    task->ast->file = task->file;
+    source_key(task->diags, task->file, &l.keys);
+    load(&l, task->file, (Span){0, 0});
     check_redefined(&l);
 }
 
 bool frontend_parse(Arena *a, DiagSink *d, int file, const FrontendOptions *o, Ast *ast)
 {
-    Guard guard = {.arenas = {a, d->arena, d->sources->arena}};
-    int errors = d->nerrors;
-    if (setjmp(guard.out)) {
-        guard_clear(&guard);
-        return false;
-    }
-    guard_set(&guard);
-    parse_all(a, d, file, o, ast);
-    guard_clear(&guard);
-    return d->nerrors == errors;
+    return run_guarded(parse_all, &(Task){a, d, file, o, ast, NULL});
 }
 
 static const char *token_class(int kind)
@@ -206,8 +207,12 @@ static const char *token_class(int kind)
     }
 }
 
-static void print_tokens(Arena *a, DiagSink *d, int file, StrBuf *out)
+static void print_tokens(const Task *task)
 {
+    Arena *a = task->arena;
+    DiagSink *d = task->diags;
+    StrBuf *out = task->out;
+    int file = task->file;
     Ast names = {0};
     TokenList tokens = lex_file(a, d, &names, file);
     if (!tokens.items) return;
@@ -232,14 +237,5 @@ static void print_tokens(Arena *a, DiagSink *d, int file, StrBuf *out)
 
 bool frontend_tokens(Arena *a, DiagSink *d, int file, StrBuf *out)
 {
-    Guard guard = {.arenas = {a, d->arena, d->sources->arena}};
-    int errors = d->nerrors;
-    if (setjmp(guard.out)) {
-        guard_clear(&guard);
-        return false;
-    }
-    guard_set(&guard);
-    print_tokens(a, d, file, out);
-    guard_clear(&guard);
-    return d->nerrors == errors;
+    return run_guarded(print_tokens, &(Task){a, d, file, NULL, NULL, out});
 }

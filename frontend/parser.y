@@ -119,7 +119,7 @@ file: %empty
     | file SEP
     | file sitem SEP { item_add(p, $2); }
     | file bitem { item_add(p, $2); }
-    | file error SEP { yyerrok; p->broken = false; } ;
+    | file error SEP { yyerrok; p->broken = p->ninject > 0; /* a repaired head follows */ } ;
 
 sitem: IMPORT STRING { $$ = item(p, IT_IMPORT, @$, (Name){$2, @2}, NULL, NULL); $$->text = $2; }
     | SCHEDULE name params '=' expr { $$ = function(p, IT_SCHEDULE, @$, $2, $3, NULL, $5); }

@@ -36,22 +36,6 @@ static inline void session_close(Session *s)
     arena_free(&s->arena);
 }
 
-/* Checks every optimizer of the main file; without one, what the checker says to that. */
-static inline void session_check(Session *s)
-{
-    size_t rules = 0;
-    for (size_t i = 0; i < s->ast.n; i++) {
-        const Item *item = s->ast.items[i];
-        const SourceFile *f = source_file(&s->sources, item->span.begin);
-        if (item->kind != IT_OPTIMIZER || f != &s->sources.files[s->ast.file]) continue;
-        FrontendOptions o = s->options;
-        if (!o.rule) o.rule = item->name.text;
-        frontend_check(&s->arena, &s->diags, &s->ast, &o);
-        rules++;
-    }
-    if (rules == 0) frontend_check(&s->arena, &s->diags, &s->ast, &s->options);
-}
-
 static inline int by_text(const void *a, const void *b)
 {
     return strcmp(*(char *const *)a, *(char *const *)b);

@@ -56,7 +56,8 @@ static void run_text(const char *text, size_t n, const Allocator *memory)
         frontend_tokens(&s.arena, &s.diags, file, &s.out);
         s.diags.n = 0;
         s.diags.nerrors = s.diags.nwarnings = 0;
-        if (frontend_parse(&s.arena, &s.diags, file, &s.options, &s.ast)) session_check(&s);
+        frontend_parse(&s.arena, &s.diags, file, &s.options, &s.ast);
+        frontend_check_file(&s.arena, &s.diags, &s.ast, &s.options);
         ast_print(&s.ast, &s.out);
         diag_render(&s.diags, &s.out, true);
         diag_render_json(&s.diags, &s.out);
