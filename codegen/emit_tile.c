@@ -18,7 +18,12 @@
 /* A tile is long enough to hide the calls and short enough for L1; the pitch keeps registers of one
  * element from sharing the low 12 bits of their addresses, which loads and stores are told apart
  * by. */
-enum { TILE_LENGTH = 256, TILE_PITCH = TILE_LENGTH * 4 + 64, WHOLE_CHUNK = DS_CHUNK };
+enum {
+    TILE_LENGTH = 256,
+    TILE_PITCH = TILE_LENGTH * 4 + 64,
+    WHOLE_CHUNK = DS_CHUNK,
+    MAX_CONDS = 2
+};
 
 typedef struct Emitter {
     StrBuf *out;
@@ -28,6 +33,10 @@ typedef struct Emitter {
     const IrBody *b;
     const TileProgram *t;
     TileUses *uses;
+    IrRef conds[MAX_CONDS];
+    uint32_t nconds, nregs;
+    TileProgram *versions[1 << MAX_CONDS];
+    bool *scalar; /* per instruction: a scalar that some version reads */
 } Emitter;
 
 static int element_size(const Emitter *e, uint32_t elem)
@@ -92,7 +101,7 @@ static void emit_op(const Emitter *e, const TileCall *c)
 /* A value whose place is decided at run time gets its pointer before it is made. */
 static void emit_pointers(const Emitter *e, const TileCall *c)
 {
-    for (int o = 0; o < 3; o++) {
+    for (int o = 0; o < TILE_OUTPUTS; o++) {
         if (c->out[o] == IR_NONE || e->t->loc[c->out[o]].kind != LOC_GUARDED) continue;
         const TileLoc *loc = &e->t->loc[c->out[o]];
         sb_printf(e->out, "            char *x%u = v%u ? e%u : r%u;\n", (unsigned)c->out[o],
@@ -207,14 +216,14 @@ static void emit_uniforms(const Emitter *e)
     bool read[LEVEL_COUNT] = {false};
     for (IrRef ref = 0; ref < e->b->n; ref++) {
         Place at = plan_place(e->p, e->v->body, ref);
-        if (e->t->scalar[ref] && e->b->ins[ref].op != IR_CONST && at.level < LEVEL_COUNT)
+        if (e->scalar[ref] && e->b->ins[ref].op != IR_CONST && at.level < LEVEL_COUNT)
             read[at.level] = true;
     }
     for (int l = 0; l < LEVEL_COUNT; l++) {
         if (read[l]) sb_printf(e->out, "        const double *%s = t->u[%d];\n", emit_blocks[l], l);
     }
     for (IrRef ref = 0; ref < e->b->n; ref++) {
-        if (!e->t->scalar[ref]) continue;
+        if (!e->scalar[ref]) continue;
         sb_puts(e->out, "        ");
         emit_scalar_read(e->out, e->p, e->v->body, ref, &emit_style_c, emit_blocks);
         sb_puts(e->out, "\n");
@@ -281,20 +290,33 @@ static void emit_elements(const Emitter *e)
     }
 }
 
-static void emit_tiles(const Emitter *e)
+static void emit_tiles(Emitter *e, const TileProgram *t)
 {
-    int length = e->t->nregs ? TILE_LENGTH : WHOLE_CHUNK;
-    for (uint32_t i = 0; i < e->t->ncalls; i++) {
-        if (e->t->calls[i]->kind != CALL_REDUCE) length = TILE_LENGTH;
-    }
+    /* What calls leave for later ones should stay in L1; a single call has nothing to leave. */
+    int length = t->ncalls > 1 ? TILE_LENGTH : WHOLE_CHUNK;
+    e->t = t;
     sb_puts(e->out, "        for (long n = row->count, k; n > 0; n -= k) {\n");
     sb_printf(e->out, "            k = n < %d ? n : %d;\n", length, length);
-    for (uint32_t i = 0; i < e->t->ncalls; i++) emit_call(e, e->t->calls[i]);
+    for (uint32_t i = 0; i < t->ncalls; i++) emit_call(e, t->calls[i]);
     for (uint32_t i = 0; i < element_count(e); i++) {
         if (touches(e, i))
             sb_printf(e->out, "            e%u += k * %d;\n", (unsigned)i, element_size(e, i));
     }
     sb_puts(e->out, "        }\n");
+}
+
+/* One loop over tiles for each way in which the scalars can choose. */
+static void emit_versions(Emitter *e)
+{
+    uint32_t n = 1u << e->nconds;
+    for (uint32_t version = n; version-- > 0;) {
+        for (uint32_t c = 0; c < e->nconds; c++) {
+            const char *lead = c ? " & " : version == n - 1 ? "        if (" : "        else if (";
+            sb_printf(e->out, "%s%sv%u", lead, version >> c & 1 ? "" : "!", (unsigned)e->conds[c]);
+        }
+        if (e->nconds) sb_puts(e->out, ")\n");
+        emit_tiles(e, e->versions[version]);
+    }
 }
 
 static void emit_lanes(const Emitter *e)
@@ -323,13 +345,29 @@ static void emit_scratch(const Emitter *e)
     for (uint32_t i = 0; i < e->k->nreduces; i++, at += DS_LANES * sizeof(double))
         sb_printf(e->out, "    double *l%u = (double *)(scratch + %u);\n", (unsigned)i,
                   (unsigned)at);
-    for (uint32_t i = 0; i < e->t->nregs; i++, at += TILE_PITCH)
+    for (uint32_t i = 0; i < e->nregs; i++, at += TILE_PITCH)
         sb_printf(e->out, "    char *r%u = scratch + %u;\n", (unsigned)i, (unsigned)at);
     if (at > e->uses->scratch_bytes) e->uses->scratch_bytes = at;
 }
 
+static void select_versions(Emitter *e)
+{
+    Arena *a = e->out->arena;
+    e->nconds = tile_choices(e->p, e->v, e->k, e->conds, MAX_CONDS);
+    e->scalar = ARENA_ARRAY(a, bool, e->b->n + 1);
+    e->nregs = 0;
+    for (uint32_t version = 0; version < 1u << e->nconds; version++) {
+        TileProgram *t = tile_select(a, e->p, e->v, e->k, e->conds, e->nconds, version);
+        e->versions[version] = t;
+        e->nregs = t->nregs > e->nregs ? t->nregs : e->nregs;
+        for (IrRef ref = 0; ref < e->b->n; ref++) e->scalar[ref] |= t->scalar[ref];
+    }
+    for (uint32_t c = 0; c < e->nconds; c++) e->scalar[e->conds[c]] = true;
+}
+
 static void emit_kernel(Emitter *e)
 {
+    select_versions(e);
     sb_printf(e->out, "void k%d(const DsArgs *a, long begin, long end, char *scratch)\n{\n",
               e->k->phase);
     emit_scratch(e);
@@ -340,7 +378,7 @@ static void emit_kernel(Emitter *e)
     emit_skip(e);
     emit_elements(e);
     emit_lanes(e);
-    emit_tiles(e);
+    emit_versions(e);
     emit_folds(e);
     sb_puts(e->out, "    }\n}\n\n");
 }
@@ -403,10 +441,9 @@ void tile_uses_name(StrBuf *out, int op)
 void emit_tile_kernels(StrBuf *out, const Plan *p, const Variant *v, TileUses *uses)
 {
     StrBuf body = {.arena = out->arena};
-    Emitter e = {&body, p, v, NULL, &p->m->bodies[v->body], NULL, uses};
+    Emitter e = {.out = &body, .p = p, .v = v, .b = &p->m->bodies[v->body], .uses = uses};
     for (uint32_t i = 0; i < v->nkernels; i++) {
         e.k = &v->kernels[i];
-        e.t = tile_select(out->arena, p, v, e.k);
         emit_kernel(&e);
     }
     sb_puts(out, head);

@@ -11,18 +11,25 @@
 #include "select_internal.h"
 #include <string.h>
 
+typedef struct Inside { /* a covered value, and how many of its uses the pattern accounts for */
+    IrRef ref;
+    uint32_t uses;
+} Inside;
+
 typedef struct Match {
     const TileRow *row;
     IrRef arg[TILE_MAX_PARAMS];
-    IrRef inside[16]; /* covered, further outputs not among them */
+    Inside inside[24];
     uint32_t ninside;
 } Match;
 
 TileCall *select_call(Select *s, TileCallKind kind)
 {
     TileCall *c = ARENA_NEW(s->arena, TileCall);
-    *c = (TileCall){
-        .kind = kind, .out = {IR_NONE, IR_NONE, IR_NONE}, .guard = IR_NONE, .cond = IR_NONE};
+    *c = (TileCall){.kind = kind,
+                    .out = {IR_NONE, IR_NONE, IR_NONE, IR_NONE},
+                    .guard = IR_NONE,
+                    .cond = IR_NONE};
     for (int i = 0; i < TILE_MAX_PARAMS; i++) c->args[i] = IR_NONE;
     ARENA_PUSH(s->arena, s->calls, s->ncalls, s->calls_cap, c);
     return c;
@@ -69,8 +76,18 @@ static bool match_kids(const Select *s, Match *m, const Pat *pat, const Ins *ins
     return match(s, m, pat->kid[0], ins->arg[1], 1) && match(s, m, pat->kid[1], ins->arg[0], 1);
 }
 
-/* `uses`: how many uses of the value the pattern accounts for; 0: it is an output, any number is
- * fine. */
+static void note_inside(Match *m, IrRef ref, uint32_t uses)
+{
+    for (uint32_t i = 0; i < m->ninside; i++) {
+        if (m->inside[i].ref == ref) {
+            m->inside[i].uses += uses;
+            return;
+        }
+    }
+    m->inside[m->ninside++] = (Inside){ref, uses};
+}
+
+/* `uses`: how many uses of the value this place in the pattern accounts for; 0: it is an output. */
 static bool match(const Select *s, Match *m, const Pat *pat, IrRef ref, uint32_t uses)
 {
     if (pat->kind == PAT_LEAF) return match_leaf(s, m, pat, ref);
@@ -81,11 +98,32 @@ static bool match(const Select *s, Match *m, const Pat *pat, IrRef ref, uint32_t
         for (int i = 0; i < m->row->nparams; i++) {
             if (m->row->kind[i] == 'O' && m->row->index[i] == pat->output) m->arg[i] = ref;
         }
-        return true;
+    } else if (uses) {
+        note_inside(m, ref, uses);
     }
-    if (uses && (s->val[ref].uses != uses || s->val[ref].needed)) return false;
-    if (uses) m->inside[m->ninside++] = ref;
     return true;
+}
+
+/* Whether what is inside is used there only, or cheap enough to be computed by its other users too.
+ */
+static bool is_closed(const Select *s, const Match *m)
+{
+    for (uint32_t i = 0; i < m->ninside; i++) {
+        const SelectVal *v = &s->val[m->inside[i].ref];
+        if (!v->cheap && (v->needed || v->uses != m->inside[i].uses)) return false;
+    }
+    return true;
+}
+
+static bool is_inside(const Match *m, IrRef ref)
+{
+    for (uint32_t i = 0; i < m->ninside; i++) {
+        if (m->inside[i].ref == ref) return true;
+    }
+    for (int i = 0; i < m->row->nparams; i++) {
+        if (m->row->kind[i] == 'O' && m->arg[i] == ref) return true;
+    }
+    return false;
 }
 
 /* ---- several outputs: no call may wait for itself -------------------------------------------- */
@@ -128,20 +166,18 @@ static bool waits_for_itself(const Select *s, const Match *m, IrRef root)
     return false;
 }
 
+/* The other value of a WITH is any that matches and is wanted for itself. */
 static bool match_with(const Select *s, Match *m, const Pat *pat, IrRef ref)
 {
-    if (!match(s, m, pat->kid[1], ref, 0)) return false;
+    bool nested = pat->kid[1]->kind == PAT_WITH;
+    if (!(nested ? match_with(s, m, pat->kid[1], ref) : match(s, m, pat->kid[1], ref, 0)))
+        return false;
     for (IrRef side = s->b->n; side-- > 0;) {
         Match trial = *m;
-        if (side != ref && s->val[side].how && match(s, &trial, pat->kid[0], side, 0)) {
-            bool inside = false;
-            for (uint32_t i = 0; i < m->ninside; i++) inside |= m->inside[i] == side;
-            for (int i = 0; i < m->row->nparams; i++)
-                inside |= m->row->kind[i] == 'O' && m->arg[i] == side;
-            if (!inside && (s->val[side].needed || s->val[side].uses > 0)) {
-                *m = trial;
-                return true;
-            }
+        if (side != ref && s->val[side].how && !is_inside(m, side) &&
+            match(s, &trial, pat->kid[0], side, 0)) {
+            *m = trial;
+            return true;
         }
     }
     return false;
@@ -154,7 +190,7 @@ static bool match_row(const Select *s, Match *m, int op, IrRef ref, bool alone)
     if (m->row->several && alone) return false;
     const Pat *pat = m->row->pattern;
     bool same = pat->kind == PAT_WITH ? match_with(s, m, pat, ref) : match(s, m, pat, ref, 0);
-    return same && !(m->row->several && waits_for_itself(s, m, ref));
+    return same && is_closed(s, m) && !(m->row->several && waits_for_itself(s, m, ref));
 }
 
 /* ---- covering -------------------------------------------------------------------------------- */
@@ -171,7 +207,11 @@ static void fill_call(Select *s, TileCall *c, int op, const Match *m)
 {
     c->op = (int16_t)op;
     c->nargs = m->row->nparams;
-    for (uint32_t i = 0; i < m->ninside; i++) s->val[m->inside[i]].covered = true;
+    for (uint32_t i = 0; i < m->ninside; i++) {
+        SelectVal *v = &s->val[m->inside[i].ref];
+        v->covered |= !v->cheap; /* what is cheap may be inside several operators */
+        v->again |= v->uses != m->inside[i].uses;
+    }
     for (int i = 0; i < m->row->nparams; i++) {
         c->args[i] = m->arg[i];
         if (m->row->kind[i] == 'O') {
@@ -205,7 +245,8 @@ static TileCall *cover(Select *s, IrRef ref, IrRef out, bool alone)
 static bool is_lazy(const Select *s, IrRef arm)
 {
     const Ins *ins = &s->b->ins[arm];
-    return is_tile(s, arm) && is_free(s, arm) && s->val[arm].uses == 1 && !s->val[arm].needed &&
+    bool once = s->val[arm].uses == 1 && !s->val[arm].needed;
+    return is_tile(s, arm) && is_free(s, arm) && once &&
            !(ins->op == IR_SELECT && !is_tile(s, ins->arg[0]));
 }
 
@@ -248,6 +289,11 @@ static bool is_stored_plainly(const Select *s, IrRef ref)
 static void cover_choice(Select *s, IrRef ref)
 {
     const Ins *ins = &s->b->ins[ref];
+    if (ins->arg[1] == ins->arg[2]) { /* a scalar that was chosen for all tiles of this version */
+        move_into(s, select_call(s, CALL_OP), ins->arg[1], ref);
+        s->val[ref].made_by = s->calls[s->ncalls - 1];
+        return;
+    }
     s->out->scalar[ins->arg[0]] = true;
     if (is_lazy(s, ins->arg[1]) || is_lazy(s, ins->arg[2]) || is_stored_plainly(s, ref)) {
         TileCall *yes = cover_arm(s, ins->arg[1], ref);
@@ -282,22 +328,88 @@ static void cover_reduce(Select *s, uint32_t number)
         Match m = {.row = row};
         for (int k = 0; k < TILE_MAX_PARAMS; k++) m.arg[k] = IR_NONE;
         if (match(s, &m, row->pattern, ins->arg[0], 1) &&
-            (!row->second || match(s, &m, row->second, ins->arg[1], 1))) {
+            (!row->second || match(s, &m, row->second, ins->arg[1], 1)) && is_closed(s, &m)) {
             fill_call(s, c, list[i], &m);
             return;
         }
     }
 }
 
+/* ---- versions: what a scalar chooses is chosen once per row ---------------------------------- */
+
+static bool is_choice(const IrBody *b, IrRef ref)
+{
+    const Ins *ins = &b->ins[ref];
+    return ins->op == IR_SELECT && rate_is_elementwise(ins->rate) &&
+           !rate_is_elementwise(b->ins[ins->arg[0]].rate);
+}
+
+uint32_t tile_choices(const Plan *p, const Variant *v, const Kernel *k, IrRef *conds, uint32_t max)
+{
+    const IrBody *b = &p->m->bodies[v->body];
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < k->nvals && n < max; i++) {
+        if (k->vals[i].how != VAL_COMPUTE || !is_choice(b, k->vals[i].ref)) continue;
+        IrRef cond = b->ins[k->vals[i].ref].arg[0];
+        uint32_t at = 0;
+        while (at < n && conds[at] != cond) at++;
+        if (at == n) conds[n++] = cond;
+    }
+    return n;
+}
+
+/* What stands for each value when `conds` are as the bits of `version` say. Choices of a scalar
+ * stay, as tiles to be filled. */
+static void resolve(Select *s, const IrRef *conds, uint32_t nconds, uint32_t version)
+{
+    IrRef *as = ARENA_ARRAY(s->arena, IrRef, s->b->n + 1);
+    bool *here = ARENA_ARRAY(s->arena, bool, s->b->n + 1);
+    for (uint32_t i = 0; i < s->k->nvals; i++)
+        here[s->k->vals[i].ref] = s->k->vals[i].how == VAL_COMPUTE;
+    for (IrRef ref = 0; ref < s->b->n; ref++) {
+        Ins *ins = &s->b->ins[ref];
+        as[ref] = ref;
+        for (int k = 0; k < 3; k++) {
+            if (ins->arg[k] != IR_NONE && ins->arg[k] < ref) ins->arg[k] = as[ins->arg[k]];
+        }
+        for (uint32_t c = 0; here[ref] && c < nconds && is_choice(s->b, ref); c++) {
+            if (ins->arg[0] != conds[c]) continue;
+            IrRef arm = ins->arg[version >> c & 1 ? 1 : 2];
+            if (rate_is_elementwise(s->b->ins[arm].rate)) as[ref] = arm;
+            ins->arg[1] = ins->arg[2] = arm;
+        }
+    }
+    for (uint32_t i = 0; i < s->k->nstores; i++) s->k->stores[i].value = as[s->k->stores[i].value];
+}
+
+static void copy_input(Select *s, const Kernel *k)
+{
+    const IrBody *b = &s->p->m->bodies[s->v->body];
+    s->b = ARENA_NEW(s->arena, IrBody);
+    s->k = ARENA_NEW(s->arena, Kernel);
+    *s->b = *b;
+    *s->k = *k;
+    s->b->ins = ARENA_ARRAY(s->arena, Ins, b->n + 1);
+    s->k->stores = ARENA_ARRAY(s->arena, KernelStore, k->nstores + 1);
+    memcpy(s->b->ins, b->ins, b->n * sizeof *b->ins);
+    for (uint32_t i = 0; i < k->nstores; i++) s->k->stores[i] = k->stores[i];
+}
+
+/* ---- the whole ------------------------------------------------------------------------------- */
+
+/* A sum of products of what lies in memory: computing it again costs less than a tile of scratch.
+ */
+static bool is_cheap(const Select *s, IrRef ref, int ops)
+{
+    const Ins *ins = &s->b->ins[ref];
+    if (!is_tile(s, ref) || s->val[ref].how != 1 + VAL_COMPUTE) return true;
+    if (ops == 0 || (ins->op != IR_ADD && ins->op != IR_SUB && ins->op != IR_MUL)) return false;
+    return is_cheap(s, ins->arg[0], ops - 1) && is_cheap(s, ins->arg[1], ops - 1);
+}
+
+/* Values that are used, from the last; `how` of the others becomes 0. */
 static void count_uses(Select *s)
 {
-    for (uint32_t i = 0; i < s->k->nvals; i++) {
-        const KernelValue *kv = &s->k->vals[i];
-        s->val[kv->ref].how = (uint8_t)(1 + kv->how);
-        s->val[kv->ref].elem = kv->elem;
-        for (int k = 0; kv->how == VAL_COMPUTE && k < ir_arity(&s->b->ins[kv->ref]); k++)
-            s->val[s->b->ins[kv->ref].arg[k]].uses++;
-    }
     for (uint32_t i = 0; i < s->k->nreduces; i++) {
         const Ins *ins = &s->b->ins[s->p->reduces[s->k->reduces[i]].ins];
         for (int k = 0; k < ir_arity(ins); k++) s->val[ins->arg[k]].uses++;
@@ -308,26 +420,60 @@ static void count_uses(Select *s)
         read_by_call(s, st->value);
         if (st->guard != IR_NONE) s->out->scalar[st->guard] = true;
     }
+    for (uint32_t i = s->k->nvals; i-- > 0;) {
+        const KernelValue *kv = &s->k->vals[i];
+        SelectVal *v = &s->val[kv->ref];
+        if (!v->uses) continue;
+        v->how = (uint8_t)(1 + kv->how);
+        v->elem = kv->elem;
+        for (int k = 0; kv->how == VAL_COMPUTE && k < ir_arity(&s->b->ins[kv->ref]); k++)
+            s->val[s->b->ins[kv->ref].arg[k]].uses++;
+    }
 }
 
-TileProgram *tile_select(Arena *a, const Plan *p, const Variant *v, const Kernel *k)
+static void cover_all(Select *s)
 {
-    const IrBody *b = &p->m->bodies[v->body];
-    TileProgram *out = ARENA_NEW(a, TileProgram);
-    out->loc = ARENA_ARRAY(a, TileLoc, b->n + 1);
-    out->scalar = ARENA_ARRAY(a, bool, b->n + 1);
-    Select s = {.arena = a, .p = p, .v = v, .k = k, .b = b, .out = out};
-    s.val = ARENA_ARRAY(a, SelectVal, b->n + 1);
-    count_uses(&s);
-    for (uint32_t i = 0; i < k->nreduces; i++) cover_reduce(&s, i);
-    for (IrRef ref = b->n; ref-- > 0;) {
-        const Ins *ins = &b->ins[ref];
-        if (!s.val[ref].needed || !is_free(&s, ref)) continue;
-        if (ins->op == IR_SELECT && !is_tile(&s, ins->arg[0]))
-            cover_choice(&s, ref);
+    for (uint32_t i = 0; i < s->k->nreduces; i++) cover_reduce(s, i);
+    for (IrRef ref = s->b->n; ref-- > 0;) {
+        if (!s->val[ref].needed || !is_free(s, ref)) continue;
+        if (is_choice(s->b, ref))
+            cover_choice(s, ref);
         else
-            cover(&s, ref, ref, false);
+            cover(s, ref, ref, false);
     }
+}
+
+/* Whether a value is computed again although it has a place of its own, too; such values are dear.
+ */
+static bool forbid_again(const Select *s, bool *dear)
+{
+    bool any = false;
+    for (IrRef ref = 0; ref < s->b->n; ref++) {
+        if (s->val[ref].again && s->val[ref].made_by) any = dear[ref] = true;
+    }
+    return any;
+}
+
+TileProgram *tile_select(Arena *a, const Plan *p, const Variant *v, const Kernel *k,
+                         const IrRef *conds, uint32_t nconds, uint32_t version)
+{
+    Select s = {.arena = a, .p = p, .v = v, .out = ARENA_NEW(a, TileProgram)};
+    copy_input(&s, k);
+    resolve(&s, conds, nconds, version);
+    uint32_t n = s.b->n + 1;
+    bool *dear = ARENA_ARRAY(a, bool, n);
+    do {
+        *s.out =
+            (TileProgram){.loc = ARENA_ARRAY(a, TileLoc, n), .scalar = ARENA_ARRAY(a, bool, n)};
+        s.val = ARENA_ARRAY(a, SelectVal, n);
+        s.ncalls = 0;
+        count_uses(&s);
+        for (IrRef ref = 0; ref < s.b->n; ref++) {
+            bool computed = s.val[ref].how == 1 + VAL_COMPUTE && !dear[ref];
+            s.val[ref].cheap = computed && is_cheap(&s, ref, 2);
+        }
+        cover_all(&s);
+    } while (forbid_again(&s, dear));
     select_place(&s);
-    return out;
+    return s.out;
 }

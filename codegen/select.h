@@ -30,7 +30,7 @@ typedef struct TileCall {
     uint32_t reg; /* CALL_STORE of a scalar to narrow storage: a register to fill first */
     IrRef
         args[TILE_MAX_PARAMS]; /* in the order of the row's params; of an output param: the value */
-    IrRef out[3];              /* IR_NONE where absent */
+    IrRef out[TILE_OUTPUTS];   /* IR_NONE where absent */
     IrRef guard;               /* CALL_STORE */
     IrRef cond; /* CALL_OP: runs if cond holds, else `otherwise` does, for the same out[0];
                    CALL_CHOICE */
@@ -60,5 +60,10 @@ typedef struct TileProgram {
     bool *scalar; /* per instruction: a scalar that calls, guards or conditions read */
 } TileProgram;
 
-TileProgram *tile_select(Arena *a, const Plan *p, const Variant *v, const Kernel *k);
+/* The scalars by which element values of the kernel are chosen (select), at most `max` of them. */
+uint32_t tile_choices(const Plan *p, const Variant *v, const Kernel *k, IrRef *conds, uint32_t max);
+/* The program for rows where conds[i] is bit i of `version`; other choices are made tile by tile.
+ */
+TileProgram *tile_select(Arena *a, const Plan *p, const Variant *v, const Kernel *k,
+                         const IrRef *conds, uint32_t nconds, uint32_t version);
 #endif

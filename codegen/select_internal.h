@@ -4,6 +4,8 @@
 #include "select.h"
 
 typedef struct SelectVal {
+    bool cheap;        /* may be computed again by every operator that uses it */
+    bool again;        /* is */
     uint8_t how;       /* 0: not of this kernel, else 1 + ValueHow */
     bool needed;       /* read by a call, a store or a reduction */
     bool covered;      /* inside an operator: has no place of its own */
@@ -16,8 +18,8 @@ typedef struct Select {
     Arena *arena;
     const Plan *p;
     const Variant *v;
-    const Kernel *k;
-    const IrBody *b;
+    Kernel *k;      /* a copy: stores of values that a choice stands for, resolved */
+    IrBody *b;      /* a copy: operands resolved the same way */
     SelectVal *val; /* per instruction */
     TileCall **calls;
     size_t ncalls, calls_cap;

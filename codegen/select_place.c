@@ -136,7 +136,7 @@ static bool reads_elem(const Select *s, const TileCall *c, uint32_t elem)
 
 static bool makes(const TileCall *c, IrRef ref)
 {
-    return c->out[0] == ref || c->out[1] == ref || c->out[2] == ref;
+    return c->out[0] == ref || c->out[1] == ref || c->out[2] == ref || c->out[3] == ref;
 }
 
 /* Whether a call had better wait: it makes what overwrites a slot that others have yet to read. */
@@ -205,7 +205,7 @@ static void number_reads(PlaceWork *w, const TileCall *c, uint32_t position)
     Reading r = {w, position};
     each_read(w->s, c, see_read, &r);
     if (c->kind == CALL_LOAD || c->kind == CALL_COPY) w->reader[c->elem] = position;
-    for (int o = 0; o < 3; o++) {
+    for (int o = 0; o < TILE_OUTPUTS; o++) {
         if (c->out[o] != IR_NONE) w->at[c->out[o]] = position;
     }
 }
@@ -278,7 +278,7 @@ static void place_registers(PlaceWork *w)
     uint32_t fixed = s->out->nregs, used = 0;
     for (uint32_t i = 0; i < s->out->ncalls; i++) {
         const TileCall *c = s->out->calls[i];
-        for (int o = 0; o < 3; o++) {
+        for (int o = 0; o < TILE_OUTPUTS; o++) {
             IrRef ref = c->out[o];
             if (ref == IR_NONE) continue;
             TileLoc *loc = &s->out->loc[ref];

@@ -10,7 +10,7 @@
 #include <pthread.h>
 #include <string.h>
 
-enum { MAX_NODES = 2048 };
+enum { MAX_NODES = 6000 };
 
 static Pat nodes[MAX_NODES];
 static int nnodes;
@@ -133,7 +133,7 @@ static void read_rows(void)
     for (int op = 0; op < TILE_OP_COUNT && tile_info[op].name; op++) {
         read_row(op);
         const Pat *root = rows[op].pattern;
-        if (root->kind == PAT_WITH) root = root->kid[1];
+        while (root->kind == PAT_WITH) root = root->kid[1];
         if (tile_info[op].reduce >= 0)
             add_sorted(by_reduce[tile_info[op].reduce], op);
         else if (root->kind != PAT_LEAF)

@@ -6,7 +6,7 @@
 #define CODEGEN_TILE_PATTERN_H
 #include "codegen/tile/tile.h"
 
-enum { TILE_MAX_PARAMS = 14 };
+enum { TILE_MAX_PARAMS = 18, TILE_OUTPUTS = 4 }; /* outputs: the result, O1, O2, O3 */
 
 typedef enum PatKind { PAT_LEAF, PAT_OP, PAT_SQUARE, PAT_WITH } PatKind;
 

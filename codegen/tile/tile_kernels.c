@@ -81,6 +81,7 @@ INLINE float SQ(float x)
 }
 #define O1(x) (T1 = (x))
 #define O2(x) (T2 = (x))
+#define O3(x) (T3 = (x))
 #define WITH(x, y) ((void)(x), (y))
 
 /* Params as declared (P_), read at an iteration's start (L_), written at its end (W_), prepared
@@ -200,6 +201,11 @@ INLINE float SQ(float x)
 #define W_O2 p_O2[i] = T2;
 #define Q_O2
 #define D_O2
+#define P_O3 float *p_O3
+#define L_O3 float T3;
+#define W_O3 p_O3[i] = T3;
+#define Q_O3
+#define D_O3
 #define A_V0 p_V0
 #define A_V1 p_V1
 #define A_V2 p_V2

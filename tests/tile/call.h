@@ -21,7 +21,7 @@ typedef struct TileArgs {
     const int *b[3];
     float s[8], d[2];
     int c[2];
-    float *o[3];
+    float *o[4];
 } TileArgs;
 
 typedef union Scalar { /* a float, or the int of a bool */
@@ -58,6 +58,7 @@ typedef union Scalar { /* a float, or the int of a bool */
 #define P_D1 P_D
 #define P_O1 P_O
 #define P_O2 P_O
+#define P_O3 P_O
 #define A_V0 a->v[0]
 #define A_V1 a->v[1]
 #define A_V2 a->v[2]
@@ -81,6 +82,7 @@ typedef union Scalar { /* a float, or the int of a bool */
 #define A_D1 a->d[1]
 #define A_O1 a->o[1]
 #define A_O2 a->o[2]
+#define A_O3 a->o[3]
 
 static inline void tile_call(int op, TileFn fn, long n, void *out, const TileArgs *a)
 {
@@ -119,7 +121,7 @@ typedef struct Reader {
     const char *p;
     const TileArgs *a;
     long i;
-    Scalar out[3]; /* values of O1, O2 */
+    Scalar out[4]; /* values of O1, O2 */
 } Reader;
 
 static inline int tile_op_by_text(const char *s, size_t n)
@@ -159,7 +161,7 @@ static inline Scalar tile_read(Reader *r)
         arg[k] = tile_read(r);
     }
     r->p++;
-    if (n == 2 && (s[1] == '1' || s[1] == '2')) return r->out[s[1] - '0'] = arg[0];
+    if (n == 2 && (s[1] >= '1' && s[1] <= '3')) return r->out[s[1] - '0'] = arg[0];
     if (n == 4 && memcmp(s, "WITH", 4) == 0) return arg[1];
     if (n == 2 && memcmp(s, "SQ", 2) == 0) return tile_op(OP_MUL, arg[0], arg[0], arg[0]);
     int op = tile_op_by_text(s, n);
@@ -168,9 +170,9 @@ static inline Scalar tile_read(Reader *r)
 }
 
 /* Element i of `text` (a pattern); out[1], out[2]: of the further outputs. */
-static inline Scalar tile_expect(const char *text, const TileArgs *a, long i, Scalar out[3])
+static inline Scalar tile_expect(const char *text, const TileArgs *a, long i, Scalar out[4])
 {
-    Reader r = {text, a, i, {{0}, {0}, {0}}};
+    Reader r = {text, a, i, {{0}}};
     Scalar v = tile_read(&r);
     if (out) memcpy(out, r.out, sizeof r.out);
     return v;

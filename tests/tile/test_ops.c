@@ -35,7 +35,7 @@ static float random_float(void)
     return (float)((int)(r >> 8) - (1 << 23)) * (kind < 8 ? 0x1p-23f : 0x1p-40f);
 }
 
-static float room_v[6][MAX + PAD], room_o[3][MAX + PAD];
+static float room_v[6][MAX + PAD], room_o[4][MAX + PAD];
 static int room_b[3][MAX + PAD];
 
 static void fill_scalars(TileArgs *a)
@@ -59,6 +59,8 @@ static TileArgs arguments(void)
     for (int k = 0; k < 3; k++) {
         for (int i = 0; i < MAX + PAD; i++) room_b[k][i] = (int)(random_bits() & 1);
         a.b[k] = room_b[k] + random_bits() % 4;
+    }
+    for (int k = 0; k < 4; k++) {
         for (int i = 0; i < MAX + PAD; i++) room_o[k][i] = 12345.0f;
         a.o[k] = room_o[k] + random_bits() % 4;
     }
@@ -70,21 +72,22 @@ static void check_map(int level, int op, long n, bool in_place)
 {
     const TileInfo *t = &tile_info[op];
     TileArgs a = arguments();
-    static float want[3][MAX];
+    static float want[4][MAX];
     if (in_place) { /* outputs over inputs, as a step has them */
         a.o[0] = (float *)(t->boolean && strstr(t->params, "B0") ? (const void *)a.b[0] : a.v[0]);
         a.o[1] = (float *)a.v[1];
         a.o[2] = (float *)a.v[2];
+        a.o[3] = (float *)a.v[3];
     }
-    int outputs = strstr(t->params, "O2") ? 3 : strstr(t->params, "O1") ? 2 : 1;
+    int outputs = 1 + (strstr(t->params, "O1") != NULL) + (strstr(t->params, "O2") != NULL) +
+                  (strstr(t->params, "O3") != NULL);
     for (long i = 0; i < n; i++) {
-        Scalar out[3];
+        Scalar out[4];
         Scalar v = tile_expect(t->pattern, &a, i, out);
         memcpy(&want[0][i], &v, 4);
-        memcpy(&want[1][i], &out[1], 4);
-        memcpy(&want[2][i], &out[2], 4);
+        for (int k = 1; k < 4; k++) memcpy(&want[k][i], &out[k], 4);
     }
-    float after[3];
+    float after[4];
     for (int k = 0; k < outputs; k++) after[k] = a.o[k][n];
     tile_call(op, tile_levels[level]->op[op], n, a.o[0], &a);
     for (int k = 0; k < outputs; k++) {
@@ -189,7 +192,7 @@ static void check_division(int level)
             memcpy(&v[i], &x, 4);
             want[i] = sqrtf(v[i]) / a.d[0];
         }
-        tile_call(TILE_den, tile_levels[level]->op[TILE_den], 4096, out, &a);
+        tile_call(TILE_root_div_add, tile_levels[level]->op[TILE_root_div_add], 4096, out, &a);
         int wrong = 0;
         for (int i = 0; i < 4096; i++) wrong += !same_float(out[i], want[i] + a.s[0]);
         CHECK(wrong == 0, "%s: %d of 4096 quotients by %a differ", tile_level_names[level], wrong,
