@@ -179,8 +179,8 @@ static void hyper_type(StrBuf *out, const Plan *p, const char *module)
             emit_decimal(&defaults, s->def);
         else if (s->has_default)
             sb_puts(&defaults, s->def > 0 ? "(double)1e999" : "-(double)1e999");
-        else
-            sb_puts(&defaults, "0");
+        else /* NaN: not set, it follows others (ir.h) */
+            sb_puts(&defaults, s->derived ? "(0.0 / 0.0)" : "0");
     }
     if (!defaults.len) {
         sb_puts(out, "    double none;\n");

@@ -469,7 +469,8 @@ static void lower_stmt(Lower *l, const Stmt *s)
     }
     case ST_WHEN: lower_when(l, s); return;
     case ST_SCOPE: lower_scope(l, s); return;
-    default: return; /* exports are stored at the end */
+    case ST_EXPORT: l->written[s->sym->id] = l->guard; return; /* stored at the end */
+    default: return;
     }
 }
 
@@ -544,6 +545,8 @@ static void store_all(Lower *l)
         b->loc = s->span;
         IrRef x = lower_value(l, s->value);
         if (ins_of(l, x)->dtype == DT_BOOL) x = choose(l, x, one, ir_const(b, 0));
+        IrRef guard = l->written[s->id];
+        if (guard != IR_NONE) x = choose(l, guard, x, ir_const(b, NAN));
         ir_store(b, l->slot[s->id], x, IR_NONE);
     }
 }

@@ -108,6 +108,50 @@ static void check_direction(Checker *c, const Stmt *s)
     scope_bind(c, c->x.scope, s->name, inst->direction, NULL);
 }
 
+static Symbol *find_export(const Checker *c, const char *name)
+{
+    for (size_t i = 0; i < c->rule->nexports; i++)
+        if (strcmp(c->rule->exports[i]->name, name) == 0) return c->rule->exports[i];
+    return NULL;
+}
+
+/* The name of an export; a transform's is preceded by its use path where it would be the second. */
+static const char *export_name(Checker *c, const char *name)
+{
+    if (!c->x.inst->parent || !find_export(c, name)) return name;
+    return arena_printf(c->arena, "%s.%s", c->x.inst->path + strlen(c->rule->name) + 1, name);
+}
+
+static void add_export(Checker *c, const Stmt *s, Name name, Name alias, Expr *value)
+{
+    alias.text = export_name(c, alias.text);
+    const Symbol *before = find_export(c, alias.text);
+    if (before) {
+        Diag *d = REPORT(c, DIAG_DUPLICATE, alias.span,
+                         arena_printf(c->arena, "export %s", alias.text));
+        diag_note(c->diags, d, before->span, "declared here");
+        diag_hint(c->diags, d, "give it another name: 'export %s as …'", name.text);
+        return;
+    }
+    Symbol *e = symbol_new(c, SYM_EXPORT, alias);
+    e->path = alias.text;
+    /* Under a condition it has a value where that holds, and is NaN elsewhere. */
+    e->rate = rate_join(value->rate, c->x.guard);
+    if (rate_is_elementwise(e->rate)) e->rate = RATE_TENSOR;
+    e->dtype = e->storage = DT_F64;
+    e->value = value;
+    const char *what = arena_printf(c->arena, "'%s'", name.text);
+    if (!check_rates(c, name.span, what, value->rate, e)) return;
+    if (c->x.dead) return; /* a use that is not there */
+    if (!check_name_length(c, alias) || !check_slots(c, 1)) return;
+    ARENA_PUSH(c->arena, c->rule->exports, c->rule->nexports, c->exports_cap, e);
+    Stmt *out = stmt_new(c, ST_EXPORT, s->span);
+    out->name = alias;
+    out->sym = e;
+    out->value = value;
+    stmt_emit(c, out);
+}
+
 static void check_export(Checker *c, const Stmt *s)
 {
     if (c->x.in_when) {
@@ -118,32 +162,7 @@ static void check_export(Checker *c, const Stmt *s)
         Name alias = s->aliases && s->aliases[i].text ? s->aliases[i] : s->names[i];
         Expr name = {.kind = EX_NAME, .span = s->names[i].span, .name = s->names[i]};
         Expr *value = check_expr(c, &name);
-        if (expr_bad(value)) continue;
-        Symbol *e = symbol_new(c, SYM_EXPORT, alias);
-        e->path = alias.text;
-        e->rate = rate_is_elementwise(value->rate) ? RATE_TENSOR : value->rate;
-        e->dtype = e->storage = DT_F64;
-        e->value = value;
-        if (!check_rates(c, s->names[i].span, arena_printf(c->arena, "'%s'", s->names[i].text),
-                         value->rate, e))
-            continue;
-        if (c->x.dead) continue; /* a use that is not there */
-        size_t k = 0;
-        while (k < c->rule->nexports && strcmp(c->rule->exports[k]->path, e->path) != 0) k++;
-        if (k < c->rule->nexports) {
-            Diag *d = REPORT(c, DIAG_DUPLICATE, alias.span,
-                             arena_printf(c->arena, "export %s", alias.text));
-            diag_note(c->diags, d, c->rule->exports[k]->span, "declared here");
-            diag_hint(c->diags, d, "give it another name: 'export %s as …'", s->names[i].text);
-            continue;
-        }
-        if (!check_name_length(c, alias) || !check_slots(c, 1)) continue;
-        ARENA_PUSH(c->arena, c->rule->exports, c->rule->nexports, c->exports_cap, e);
-        Stmt *out = stmt_new(c, ST_EXPORT, s->span);
-        out->name = alias;
-        out->sym = e;
-        out->value = value;
-        stmt_emit(c, out);
+        if (!expr_bad(value)) add_export(c, s, s->names[i], alias, value);
     }
 }
 

@@ -252,7 +252,7 @@ static void reductions(void)
 static void guarded_use(void)
 {
     start("transform smooth(k = 0.5) : gradient {\n state h = g, n: tensor = 0\n h := lerp(g, h, "
-          "k)\n n += 1\n export n\n g := h - old(g)\n}\n"
+          "k)\n n += 1\n export n as seen\n g := h - old(g)\n}\n"
           "optimizer outer {\n g := g * 2\n when t != 2 { use smooth as sm }\n p -= g + 0 * "
           "old(g)\n}\n",
           NULL);
@@ -279,6 +279,7 @@ static void guarded_use(void)
                 SAME("p", at("p", t, i), p[t][i]);
                 SAME("h", at("h", t, i), h[t][i]);
                 SAME("n", *place(&b, "n", (size_t)t), n[t]);
+                SAME("seen", *place(&b, "seen", (size_t)t), uses ? n[t] : (double)NAN);
             }
         }
     }
