@@ -1,0 +1,148 @@
+#!/bin/bash
+# cli.sh - dsoptc as a user meets it: what it writes, what it says, how it exits.
+#
+#   in:  cli.sh build/bin/dsoptc SOURCE_DIR
+#   out: a line per failure; "N checks, M failed"; status 1 if any failed
+set -u
+dsoptc=$1 source=$2
+work=$(mktemp -d)
+trap 'chmod -R u+w "$work"; rm -rf "$work"' EXIT
+cd "$work" || exit 1
+checks=0 failed=0
+
+fail() {
+    failed=$((failed + 1))
+    printf 'FAILED: %s\n' "$*"
+    sed 's/^/    /' out err 2>/dev/null | head -8
+}
+
+# run STATUS ARGS…: runs dsoptc, compares the exit status.
+run() {
+    local want=$1 got
+    shift
+    checks=$((checks + 1))
+    "$dsoptc" "$@" >out 2>err </dev/null
+    got=$?
+    [ "$got" -eq "$want" ] || fail "dsoptc $*: status $got, not $want"
+}
+
+# says PATTERN: what the last run printed, on either stream.
+says() {
+    checks=$((checks + 1))
+    cat out err | grep -qE -- "$1" || fail "nothing said like '$1'"
+}
+
+# made FILE…: exists and is not empty.
+made() {
+    local f
+    for f in "$@"; do
+        checks=$((checks + 1))
+        [ -s "$f" ] || fail "no $f"
+    done
+}
+
+# nothing_left DIR: nothing half-written in it.
+nothing_left() {
+    checks=$((checks + 1))
+    [ -z "$(ls -A "$1")" ] || fail "left in $1: $(ls -A "$1")"
+}
+
+# ---- outputs
+run 0 adamw -o a.c && made a.c a.h
+run 0 adamw -o a.ir && made a.ir
+run 0 adamw -o a.cu && made a.cu a.h
+run 0 "$source/stdlib/lamb.opt" -o l.c -MD && made l.c l.h l.d
+grep -q 'l.c:' l.d && grep -q clip_global_norm.opt l.d || fail "l.d: $(cat l.d)"
+if command -v "${CC:-cc}" >/dev/null; then
+    run 0 adamw -o a.o && made a.o
+    run 0 adamw -o a.so && made a.so
+fi
+if "$dsoptc" --version | grep -q 'cuda .*not usable'; then
+    echo "no NVRTC here: PTX and cubin are not tested, but for what is said"
+    mkdir none
+    run 1 adamw -o none/a.ptx && says 'NVRTC' && nothing_left none
+else
+    run 0 adamw -o a.ptx && made a.ptx && grep -q '\.target sm_75' a.ptx || fail "not for sm_75"
+    run 0 adamw --arch=sm_90 -o a.cubin && made a.cubin
+    run 0 lion --arch=90 -o l.ptx && grep -q '\.target sm_90' l.ptx || fail "not for sm_90"
+    run 1 adamw --arch=sm_999 -o b.ptx
+    run 1 adamw --arch=volta -o b.ptx && says "no architecture 'volta'"
+fi
+for stage in tokens ast ir plan tile c cuda; do
+    run 0 --emit=$stage adamw && made out
+done
+run 0 --emit=ir lamb -o lamb.ir && made lamb.ir
+run 0 --run-pass=dce lamb.ir && cmp -s out lamb.ir || fail "dce changed what dce had made"
+run 0 --dump-after=dce lamb && made out
+run 0 explain lamb && says '44 bytes per element' && says '3 sweeps'
+run 0 explain adamw && says '28 bytes per element'
+run 0 explain adamw -D clip=1 && says '32 bytes per element' && says '2 sweeps'
+run 0 --list && says '^adamw '
+run 0 --help && says '--storage'
+run 0 --version && says '^dsoptc [0-9]+\.[0-9]+\.[0-9]+'
+cat "$source/stdlib/lion.opt" >lion2.opt
+"$dsoptc" - -o stdin.c <lion2.opt && made stdin.c
+run 0 lion2.opt -o /dev/null --emit=c
+
+# ---- usage
+run 2 && says 'no input'
+run 2 adamw && says 'what is to be made'
+run 2 adamw lion -o a.c && says 'one rule at a time'
+run 2 adamw -o a.xyz && says "'.xyz'"
+run 2 adamw -o a && says '.ptx'
+run 2 adamw -o && says 'missing'
+run 2 --emti=ir adamw && says "did you mean '--emit'"
+run 2 --emit=irr adamw && says "did you mean 'ir'"
+run 2 --run-pass=nothing lamb.ir && says "no pass 'nothing'"
+run 2 -Wno-such adamw -o a.c && says "no warning 'such'"
+run 2 check && run 2 explain && run 2 replay
+
+# ---- inputs
+run 1 missing.opt -o a.c && says 'missing.opt'
+run 1 . -o a.c && says 'directory'
+: >empty.opt
+run 1 check empty.opt && says 'empty'
+printf 'optimizer x {\0}' >nul.opt
+run 1 check nul.opt && says 'not a text file'
+head -c 104857600 /dev/zero >huge.opt
+run 1 check huge.opt && says 'MiB'
+rm -f huge.opt
+{ printf 'optimizer deep { p := '; printf '(%.0s' $(seq 100000); echo; echo '}'; } >deep.opt
+run 1 check deep.opt && says 'nest|deep|too many'
+echo 'import "b.opt"' >a.opt && echo 'import "a.opt"' >b.opt
+run 1 check a.opt && says 'cycle|a.opt.*b.opt'
+printf 'optimizer x {\n  hyper lr = 1\n  p -= lrr * g\n}\n' >typo.opt
+run 1 check typo.opt && says "typo.opt:3:8" && says "did you mean 'lr'"
+run 1 check typo.opt -fdiagnostics-format=json && says '"kind"'
+run 1 adamw --storage m=bf17 -o a.c && says 'bf17'
+run 1 rmsprop -D use_momentum=1 --storage buff=bf16 -o a.c && says "did you mean 'buf'"
+run 1 adamw --storage m=bf16,m=f16 -o a.c && says 'twice'
+run 1 adamw -D clop=1 -o a.c && says 'clop'
+run 1 adamw --rule adamm -o a.c && says "adamm"
+mkdir ro && chmod a-w ro
+[ "$(id -u)" -eq 0 ] || { run 1 adamw -o ro/a.c && says 'cannot be written' && nothing_left ro; }
+run 1 adamw -o nodir/a.c && says 'cannot be written'
+mkdir -p taken/a.ir
+run 1 adamw -o taken/a.ir && says 'cannot be written' && rmdir taken/a.ir && nothing_left taken
+checks=$((checks + 1))
+"$dsoptc" --emit=c adamw >/dev/full 2>err && fail "a full standard output went unnoticed"
+
+# ---- replay
+vec=$source/tests/data/vectors
+run 0 replay "$vec/adamw.torch.f64.vec" --rtol 1e-12 --atol 1e-15 && says '^worst: abs .* rel .* ulp .* at step [0-9]+ tensor'
+run 0 replay "$vec/adamw.torch.f64.vec" --backend c --rtol 1e-5 --atol 1e-6
+run 1 replay "$vec/adamw.torch.f64.vec" --rtol 1e-12 --atol 1e-15 --set wd=0.5
+run 0 replay adam "$vec/adamw.torch.f64.vec" --set b1=@betas[0] --set b2=@betas[1] --set lr=@lr --set eps=@eps
+run 1 replay "$vec/adamw.torch.f64.vec" --set b1=@nothing && says "'nothing'"
+run 1 replay "$vec/adamw.torch.f64.vec" --set bb=1 && says 'bb'
+run 2 replay "$vec/adamw.torch.f64.vec" --backend c --precision f64 && says 'interpreter'
+run 1 replay adamw.opt && says 'not a recorded trajectory|no file|No such'
+sed 's/^steps .*/steps 99/' "$vec/adamw.torch.f64.vec" >cut.vec
+run 1 replay cut.vec && says 'incomplete'
+sed 's/^hyper eps/hyper epsilon/' "$vec/adamw.torch.f64.vec" >name.vec
+run 1 replay name.vec && says 'epsilon'
+sed 's/^p 3 w [^ ]*/p 3 w abc/' "$vec/adamw.torch.f64.vec" >word.vec
+run 1 replay word.vec && says 'word.vec:[0-9]+: not a number: abc'
+
+echo "$checks checks, $failed failed"
+[ "$failed" -eq 0 ]
