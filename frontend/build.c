@@ -225,7 +225,11 @@ static bool scope_kind(Parser *p, const Expr *written, ScopeKind *out)
         [SCOPE_ALL] = "all"};
     enum { N = sizeof names / sizeof *names };
     if (written->kind == EX_BAD) return false;
-    const char *text = written->kind == EX_NAME ? written->name.text : "this";
+    const char *text = "this";
+    uint32_t n = written->span.end - written->span.begin;
+    if (n <= 40)
+        text =
+            arena_strndup(p->arena, p->source->text + (written->span.begin - p->source->base), n);
     for (int i = 0; i < N; i++) {
         if (written->kind != EX_NAME || strcmp(names[i], text) != 0) continue;
         *out = (ScopeKind)i;

@@ -262,6 +262,36 @@ static bool has_assignment(const Mistake *m)
     return false;
 }
 
+/* A first word close to one that begins statements: read on as if it were that one. */
+static bool report_misspelled(Mistake *m)
+{
+    static const char *const words[] = {
+        "hyper",     "state", "const", "input",   "export", "use",   "repeat",     "shape",
+        "direction", "when",  "group", "default", "store",  "shard", "accumulate", "scale"};
+    static const int kinds[] = {TK_HYPER,  TK_STATE, TK_CONST,      TK_INPUT, TK_EXPORT, TK_USE,
+                                TK_REPEAT, TK_SHAPE, TK_DIRECTION,  TK_WHEN,  TK_GROUP,  TK_DEFAULT,
+                                TK_STORE,  TK_SHARD, TK_ACCUMULATE, TK_SCALE};
+    enum { RULES = 10, ALL = sizeof kinds / sizeof *kinds };
+    Parser *p = m->p;
+    bool rule = expects(m, ":="), fits = token_is_name(m->kind) || token_is_keyword(m->kind) ||
+                                         m->kind == '(' || m->kind == TK_NUM;
+    if (m->place != 1 || m->base == 0 || m->first->kind != TK_IDENT || !fits) return false;
+    const char *word = m->first->value.text;
+    const char *close =
+        rule ? diag_suggest(word, words, RULES) : diag_suggest(word, words + RULES, ALL - RULES);
+    if (!close || (m->kind == '(' && strcmp(close, "when") != 0)) return false;
+    Diag *diag =
+        diag_report(p->diags, DIAG_UNEXPECTED, m->first->span, token_describe(p, m->first), "");
+    diag_hint(p->diags, diag, "did you mean '%s'?", close);
+    for (int i = 0; i < ALL; i++) {
+        if (words[i] == close) p->tokens[p->statement].kind = kinds[i];
+    }
+    p->recovering = true;
+    p->resume = p->statement;
+    p->nopen_resume = m->base;
+    return true;
+}
+
 static bool report_import(Mistake *m)
 {
     Parser *p = m->p;
@@ -354,6 +384,7 @@ static bool report_operator(Mistake *m)
         m->kind == TK_NUM || m->kind == TK_STRING || m->kind == '(' || token_is_name(m->kind);
     if (!operand || !m->before || !token_ends_operand(m->before->kind) || !expects(m, "'*'"))
         return false;
+    if (expects(m, "->") || (expects(m, "in") && m->first->kind == TK_REPEAT)) return false;
     Diag *diag = diag_report(p->diags, DIAG_MISSING_OPERATOR, m->span, token_describe(p, m->before),
                              token_describe(p, m->at));
     if (m->before->kind == TK_NUM)
@@ -410,9 +441,10 @@ static bool report_extra_brace(Mistake *m)
 
 /* The first that knows the mistake speaks. */
 static bool (*const reporters[])(Mistake *m) = {
-    report_open_bracket, report_extra_brace, report_item_inside, report_unfinished, report_foreign,
-    report_outside,      report_import,      report_misplaced,   report_comparison, report_braces,
-    report_no_effect,    report_operator,    report_unexpected,
+    report_open_bracket, report_extra_brace, report_item_inside, report_unfinished,
+    report_foreign,      report_misspelled,  report_outside,     report_import,
+    report_misplaced,    report_comparison,  report_braces,      report_no_effect,
+    report_operator,     report_unexpected,
 };
 
 /* An item's head that its '{' does not follow: go on as if it did. */
