@@ -115,18 +115,24 @@ static bool write_c(Session *s, const Compiled *c, const char *path)
            write_text(h_path, &h) && write_text(path, &b);
 }
 
+/* "adamw.cuda.h", beside .cu, .ptx and .cubin: adamw.h is that of the C outputs. */
+static bool write_cuda_h(Session *s, const Compiled *c, const char *path)
+{
+    StrBuf h = {.arena = s->arena};
+    return emit_cuda_h(c->plan, c->variant, &h) && write_text(with_ending(s, path, ".cuda.h"), &h);
+}
+
 static bool write_cu(Session *s, const Compiled *c, const char *path)
 {
-    StrBuf b = {.arena = s->arena}, h = {.arena = s->arena};
-    return emit_cuda(c->plan, c->variant, &b) && emit_cuda_h(c->plan, c->variant, &h) &&
-           write_text(with_ending(s, path, ".h"), &h) && write_text(path, &b);
+    StrBuf b = {.arena = s->arena};
+    return emit_cuda(c->plan, c->variant, &b) && write_cuda_h(s, c, path) && write_text(path, &b);
 }
 
 static bool write_cc(Session *s, const Compiled *c, const char *path, bool shared)
 {
-    StrBuf b = {.arena = s->arena}, why = {.arena = s->arena};
-    if (!emit_standalone_c(c->plan, c->variant, &b, NULL)) return false;
-    if (cc_compile(b.text, path, shared, NULL, &why)) return true;
+    StrBuf b = {.arena = s->arena}, h = {.arena = s->arena}, why = {.arena = s->arena};
+    if (!emit_standalone_c(c->plan, c->variant, &b, NULL) || !emit_standalone_h(c->plan, c->variant, &h)) return false;
+    if (cc_compile(b.text, path, shared, NULL, &why)) return write_text(with_ending(s, path, ".h"), &h);
     cli_error("%s: %s", path, why.text);
     return false;
 }
@@ -161,7 +167,8 @@ static bool write_cuda(Session *s, const Compiled *c, const char *path, bool cub
     const char *arch = arch_for(s, cubin ? "sm_" : "compute_");
     StrBuf b = {.arena = s->arena}, why = {.arena = s->arena};
     if (!arch) return false;
-    if (cuda_build(c->plan, c->variant, arch, cubin, &b, &why)) return write_text(path, &b);
+    if (cuda_build(c->plan, c->variant, arch, cubin, &b, &why))
+        return write_cuda_h(s, c, path) && write_text(path, &b);
     cli_error("%s: %s", path, why.text);
     return false;
 }

@@ -1,7 +1,8 @@
 /* backend_cuda.c - CUDA text through NVRTC to PTX or cubin.
  *
  * Requires: for build, libnvrtc (opened at run time, nvrtc.h); no GPU and no driver. Ensures: the project's meaning of arithmetic
- * (--fmad=false --prec-div=true --prec-sqrt=true --ftz=false), no warnings; on failure `why` says what is missing or wrong.
+ * (--fmad=false --prec-div=true --prec-sqrt=true --ftz=false), no warnings; PTX begins with the
+ * comment that tells how to launch it; on failure `why` says what is missing or wrong.
  *
  *     cuda_build(plan, variant, "compute_75", false, &ptx, &why)    .version 9.0 … .visible .entry adamw_k0(
  */
@@ -35,6 +36,8 @@ bool cuda_build(const Plan *p, const Variant *v, const char *arch, bool cubin, S
     NvrtcResult r;
     const char *name = arena_printf(out->arena, "%s.cu", emit_module_name(out->arena, p));
     bool ok = nvrtc_compile(text.text, name, arch ? arch : "compute_75", cubin ? NVRTC_CUBIN : NVRTC_PTX, NULL, 0, &r);
+    if (ok && !cubin)
+        emit_cuda_comment(out, p, v, " * ");
     if (ok)
         sb_putn(out, r.data, r.size);
     if (r.log)

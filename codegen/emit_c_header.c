@@ -116,6 +116,7 @@ void emit_places_enum(StrBuf *out, const Plan *p, const Variant *v)
 {
     Arena *a = out->arena;
     const char *big = emit_upper(a, emit_module_name(a, p));
+    sb_printf(out, "#ifndef %s_PLACES\n#define %s_PLACES 1\n", big, big);
     sb_puts(out, "enum {\n    /* sizes of the blocks of scalars, in doubles */\n");
     for (int l = 0; l < LEVEL_COUNT; l++)
         sb_printf(out, "    %s_%s_DOUBLES = %u,\n", big, emit_upper(a, emit_level_names[l]), (unsigned)p->block_size[l]);
@@ -132,7 +133,7 @@ void emit_places_enum(StrBuf *out, const Plan *p, const Variant *v)
     sb_puts(out, "    /* columns of partial results */\n");
     for (int ph = 0; ph < p->nphases; ph++)
         sb_printf(out, "    %s_PARTIALS_%d = %u,\n", big, ph, (unsigned)emit_npartial(p, ph));
-    sb_puts(out, "};\n\n");
+    sb_puts(out, "};\n#endif\n\n");
 }
 
 static void abi_types(StrBuf *out)

@@ -103,25 +103,43 @@ DType emit_elem_storage(const Plan *p, const Variant *v, uint32_t elem)
     return elem < p->m->nelem ? v->storage[elem] : DT_F32;
 }
 
-/* Words that emitted text uses for itself, and those of C and C++ that a rule could use as a name. */
-static const char *const taken[] = {
-    "args", "asm", "auto", "begin", "bool", "break", "c", "case", "char", "chunk", "chunks",
-    "class", "cls", "cols", "const", "count", "default", "delete", "do", "double", "else", "end",
-    "enum", "extern", "false", "first", "float", "for", "friend", "global", "goto", "group",
-    "hyper", "i", "if", "inline", "int", "j", "k", "lane", "lanes", "left", "long", "main", "ndim",
-    "new", "numel", "operator", "out", "partial", "private", "ptr", "public", "r", "register",
-    "restrict", "return", "root", "row", "rows", "scratch", "short", "signed", "sizeof", "sqrt",
-    "sqrtf", "state", "static", "stride", "struct", "switch", "t", "template", "tensor", "tensors",
-    "this", "thread", "throw", "tree", "true", "try", "typedef", "typename", "union", "unsigned",
-    "using", "virtual", "void", "volatile", "while", "width", "x",
+/* Words of C and C++ that a rule could use as a name, and those that emitted functions use for themselves. */
+static const char *const keywords[] = {
+    "alignas", "alignof", "and", "asm", "auto", "bitand", "bitor", "bool", "break", "case",
+    "catch", "char", "class", "compl", "concept", "const", "constexpr", "continue", "decltype",
+    "default", "delete", "do", "double", "else", "enum", "explicit", "export", "extern", "false",
+    "float", "for", "friend", "goto", "if", "inline", "int", "long", "mutable", "namespace", "new",
+    "noexcept", "not", "nullptr", "operator", "or", "private", "protected", "public", "register",
+    "requires", "restrict", "return", "short", "signed", "sizeof", "static", "struct", "switch",
+    "template", "this", "throw", "true", "try", "typedef", "typeid", "typename", "union",
+    "unsigned", "using", "virtual", "void", "volatile", "while", "xor",
+};
+static const char *const locals[] = {
+    "args", "begin", "c", "chunk", "chunks", "cls", "cols", "count", "end", "first", "global",
+    "group", "hyper", "i", "j", "k", "lane", "lanes", "left", "main", "ndim", "numel", "out",
+    "partial", "ptr", "r", "root", "row", "rows", "scratch", "sqrt", "sqrtf", "state", "stride",
+    "t", "tensor", "tensors", "thread", "tree", "width", "x",
 };
 
+static bool is_in(const char *const *list, size_t n, const char *s)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (strcmp(list[i], s) == 0)
+            return true;
+    }
+    return false;
+}
+
+static bool is_keyword(const char *s)
+{
+    return is_in(keywords, sizeof keywords / sizeof *keywords, s);
+}
+
+/* Whether it can be the name of a variable in an emitted function. */
 static bool is_safe(const char *s)
 {
-    for (size_t i = 0; i < sizeof taken / sizeof *taken; i++) {
-        if (strcmp(s, taken[i]) == 0)
-            return false;
-    }
+    if (is_keyword(s) || is_in(locals, sizeof locals / sizeof *locals, s))
+        return false;
     size_t digits = 1;
     while (isdigit((unsigned char)s[digits]))
         digits++;
@@ -167,7 +185,7 @@ const char *emit_slot_name(Arena *a, const Plan *p, uint32_t slot)
     const char *dot = s->path ? strchr(s->path, '.') : NULL;
     StrBuf name = {.arena = a};
     emit_identifier(&name, dot ? dot + 1 : s->name);
-    return is_safe(name.text) ? name.text : arena_printf(a, "x_%s", name.text);
+    return is_keyword(name.text) ? arena_printf(a, "%s_", name.text) : name.text;
 }
 
 const char *emit_module_name(Arena *a, const Plan *p)
