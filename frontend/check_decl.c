@@ -279,6 +279,7 @@ void check_resolve_hyper(Checker *c, Symbol *s)
         s->cval = v;
     } else if (s->decl->is_const)
         resolve_const(c, s);
+    if (s->is_const) s->rate = RATE_GLOBAL; /* one value, whatever the group */
     s->info->status = INFO_DONE;
 }
 

@@ -312,7 +312,7 @@ static void check_when(Checker *c, const Stmt *s)
     out->body = ARENA_NEW(c->arena, Block);
     Block *otherwise = ARENA_NEW(c->arena, Block);
     Rate guard = c->x.guard;
-    if (!bad) c->x.guard = rate_join(guard, cond->rate);
+    if (!bad && !known) c->x.guard = rate_join(guard, cond->rate);
     Scope *a = check_branch(c, s->body, out->body, known && !taken);
     Scope *b = check_branch(c, s->else_body, otherwise, known && taken);
     c->x.guard = guard;
