@@ -214,8 +214,8 @@ static void *failing_realloc(void *user, void *ptr, size_t size)
  * leaks nothing. */
 static void run_out(const char *text, const FrontendOptions *o)
 {
-    bool done = false;
-    for (long n = 3; !done && n < 1000; n++) {
+    volatile bool done = false; /* volatile: both live across the longjmp */
+    for (volatile long n = 3; !done && n < 1000; n++) {
         Failing f = {.left = n};
         Allocator memory = {failing_realloc, &f};
         Arena a = {.alloc = &memory};
