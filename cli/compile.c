@@ -307,7 +307,7 @@ int cmd_check(Arena *a, const Options *o)
     for (size_t i = 0; i < o->inputs.n; i++) {
         Session s;
         bool opened = session_open(&s, a, o, o->inputs.v[i]);
-        if (opened) session_module(&s);
+        if (opened) check_source(s.arena, &s.diags, s.file, &s.frontend);
         if (!session_finish(&s) || !opened) status = EXIT_INPUT;
     }
     return status;

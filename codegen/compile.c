@@ -9,29 +9,42 @@
  */
 #include "compile.h"
 
-static IrModule *compile(Arena *a, DiagSink *d, int file, const FrontendOptions *o,
-                         bool guard_gradients, const char *dump_after, StrBuf *dump)
+typedef struct Wanted {
+    bool guard_gradients, rule_optional;
+    const char *dump_after;
+    StrBuf *dump;
+} Wanted;
+
+static bool has_optimizer(const Ast *ast)
+{
+    for (size_t i = 0; i < ast->n; i++)
+        if (ast->items[i]->kind == IT_OPTIMIZER) return true;
+    return false;
+}
+
+static IrModule *compile(Arena *a, DiagSink *d, int file, const FrontendOptions *o, const Wanted *w)
 {
     Ast ast = {0};
-    if (!frontend_parse(a, d, file, o, &ast)) {
-        frontend_check_file(a, d, &ast, o); /* all mistakes in one run */
+    bool parsed = frontend_parse(a, d, file, o, &ast);
+    if (!parsed || (w->rule_optional && !o->rule && !has_optimizer(&ast))) {
+        frontend_check_file(a, d, &ast, o); /* after syntax errors, too: all mistakes in one run */
         return NULL;
     }
     Rule *rule = frontend_check(a, d, &ast, o);
     if (!rule) return NULL;
-    LowerOptions lower = {.compute_f64 = o->compute_f64, .guard_gradients = guard_gradients};
+    LowerOptions lower = {.compute_f64 = o->compute_f64, .guard_gradients = w->guard_gradients};
     IrModule *m = ir_lower(a, d, rule, &lower);
     if (!m) return NULL;
     StrBuf why = {.arena = a};
-    IrModule *out = ir_run_passes(a, m, dump_after, dump, &why);
+    IrModule *out = ir_run_passes(a, m, w->dump_after, w->dump, &why);
     if (!out)
         diag_report(d, DIAG_INTERNAL, rule->item->name.span, why.text ? why.text : "a pass failed");
     if (out) lint_module(d, out);
     return out;
 }
 
-IrModule *compile_source_dump(Arena *a, DiagSink *d, int file, const FrontendOptions *o,
-                              bool guard_gradients, const char *dump_after, StrBuf *dump)
+/* With a place to go for arenas that have none. */
+static IrModule *guarded(Arena *a, DiagSink *d, int file, const FrontendOptions *o, const Wanted *w)
 {
     static const FrontendOptions none;
     Arena *arenas[3] = {a, d->arena, d->sources->arena};
@@ -41,14 +54,28 @@ IrModule *compile_source_dump(Arena *a, DiagSink *d, int file, const FrontendOpt
     if (setjmp(out) == 0) {
         for (int i = 0; i < 3; i++)
             if (!arenas[i]->oom) arenas[i]->oom = &out;
-        m = compile(a, d, file, o ? o : &none, guard_gradients, dump_after, dump);
+        m = compile(a, d, file, o ? o : &none, w);
     }
     for (int i = 2; i >= 0; i--) arenas[i]->oom = saved[i];
     return m;
+}
+
+IrModule *compile_source_dump(Arena *a, DiagSink *d, int file, const FrontendOptions *o,
+                              bool guard_gradients, const char *dump_after, StrBuf *dump)
+{
+    Wanted w = {.guard_gradients = guard_gradients, .dump_after = dump_after, .dump = dump};
+    return guarded(a, d, file, o, &w);
 }
 
 IrModule *compile_source(Arena *a, DiagSink *d, int file, const FrontendOptions *o,
                          bool guard_gradients)
 {
     return compile_source_dump(a, d, file, o, guard_gradients, NULL, NULL);
+}
+
+bool check_source(Arena *a, DiagSink *d, int file, const FrontendOptions *o)
+{
+    int before = d->nerrors;
+    guarded(a, d, file, o, &(Wanted){.rule_optional = true});
+    return d->nerrors == before;
 }

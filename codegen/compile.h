@@ -12,6 +12,10 @@ IrModule *compile_source(Arena *a, DiagSink *d, int file, const FrontendOptions 
 IrModule *compile_source_dump(Arena *a, DiagSink *d, int file, const FrontendOptions *o,
                               bool guard_gradients, const char *dump_after, StrBuf *dump);
 
+/* The same for its messages alone; a file of transforms and functions need not have an optimizer.
+ * False after errors. */
+bool check_source(Arena *a, DiagSink *d, int file, const FrontendOptions *o);
+
 /* Warns where a step with a gradient of zero, at first, would store NaN or infinity. */
 void lint_module(DiagSink *d, const IrModule *m);
 #endif

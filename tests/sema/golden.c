@@ -67,9 +67,26 @@ static void compiles(const char *path)
     }
 }
 
+/* A file without an optimizer can be checked, though not compiled. */
+static void library(void)
+{
+    for (int broken = 0; broken < 2; broken++) {
+        Arena a = {0};
+        SourceSet sources = {.arena = &a};
+        DiagSink d = {.arena = &a, .sources = &sources};
+        const char *text =
+            broken ? "transform t : gradient { g := h }" : "transform t : gradient { g := -g }";
+        int file = source_add(&sources, "t.opt", text, strlen(text));
+        CHECK(check_source(&a, &d, file, NULL) == !broken && d.n == (size_t)broken, "%s: %zu", text,
+              d.n);
+        arena_free(&a);
+    }
+}
+
 int main(void)
 {
     CHECK(programs_each(DSOPT_SOURCE_DIR "/tests/sema/golden", golden) > 0, "no golden programs");
     CHECK(programs_each(DSOPT_SOURCE_DIR "/stdlib", compiles) > 0, "no stdlib");
+    library();
     return check_done();
 }
