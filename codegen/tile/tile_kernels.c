@@ -13,6 +13,9 @@
 #include "codegen/fn.h"
 #include "codegen/tile/tile.h"
 #include "codegen/tile/tile_map.h"
+#ifdef __F16C__
+#include <immintrin.h>
+#endif
 
 /* Inputs and outputs of a call are the same memory or disjoint: iterations are independent. */
 #ifdef __clang__
@@ -273,6 +276,30 @@ enum { BLOCK = 16 };
             for (int j = 0; j < BLOCK; j++) lanes[l + j] = acc[j];                                 \
         }                                                                                          \
     }
+/* Of bools only how many are true counts. */
+INLINE double flags_ANY(double a, long ones, long n)
+{
+    return a > 0 || (ones > 0 && n > 0);
+}
+INLINE double flags_ALL(double a, long ones, long n)
+{
+    return a * (ones == n);
+}
+INLINE double flags_COUNT(double a, long ones, long n)
+{
+    return n > 0 ? a + (double)ones : a;
+}
+#define TILE_FLAGS(name, reduction, params, x)                                                     \
+    static void r_##name(long n, double *lanes, TILE_LIST(P_, params))                             \
+    {                                                                                              \
+        enum { fast = 0 };                                                                         \
+        int ones = 0;                                                                              \
+        for (long i = 0; i < n; i++) {                                                             \
+            TILE_EACH(L_, params)                                                                  \
+            ones += (x);                                                                           \
+        }                                                                                          \
+        lanes[0] = flags_##reduction(lanes[0], ones, n);                                           \
+    }
 #include "codegen/tile/tile.def"
 
 /* ---- storage and the rest -------------------------------------------------------------------- */
@@ -282,10 +309,34 @@ enum { BLOCK = 16 };
     {                                                                                              \
         INDEPENDENT for (long i = 0; i < n; i++) out[i] = function(in[i]);                         \
     }
-CONVERT(load_f16, float, unsigned short, ds_f32_from_f16)
 CONVERT(load_bf16, float, unsigned short, ds_f32_from_bf16)
-CONVERT(store_f16, unsigned short, float, ds_f16_from_f32)
 CONVERT(store_bf16, unsigned short, float, ds_bf16_from_f32)
+#ifdef __F16C__
+/* The instructions round and overflow as ds_f16_from_f32 does; only what they make of NaN is not
+ * canonical. */
+static void load_f16(long n, float *out, const unsigned short *in)
+{
+    long i = 0;
+    for (; i + 8 <= n; i += 8)
+        _mm256_storeu_ps(out + i, _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(in + i))));
+    for (; i < n; i++) out[i] = ds_f32_from_f16(in[i]);
+}
+static void store_f16(long n, unsigned short *out, const float *in)
+{
+    const __m128i canonical = _mm_set1_epi16(0x7e00), infinity = _mm_set1_epi16(0x7c00);
+    long i = 0;
+    for (; i + 8 <= n; i += 8) {
+        __m128i h = _mm256_cvtps_ph(_mm256_loadu_ps(in + i), _MM_FROUND_TO_NEAREST_INT);
+        __m128i size = _mm_and_si128(h, _mm_set1_epi16(0x7fff));
+        h = _mm_blendv_epi8(h, canonical, _mm_cmpgt_epi16(size, infinity));
+        _mm_storeu_si128((__m128i *)(out + i), h);
+    }
+    for (; i < n; i++) out[i] = ds_f16_from_f32(in[i]);
+}
+#else
+CONVERT(load_f16, float, unsigned short, ds_f32_from_f16)
+CONVERT(store_f16, unsigned short, float, ds_f16_from_f32)
+#endif
 
 static void lanes(double *lanes, double v)
 {

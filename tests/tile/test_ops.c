@@ -119,7 +119,11 @@ static void check_reduction(int level, int op, long n)
                                     logic ? (double)x.i : (double)x.f, (double)y.f);
     }
     tile_call(op, tile_levels[level]->op[op], n, lanes, &a);
-    for (int j = 0; j < 128; j++) {
+    if (logic) { /* exact in any order: only what they fold to counts */
+        lanes[0] = reduce_fold_lanes((ReduceOp)t->reduce, lanes);
+        want[0] = reduce_fold_lanes((ReduceOp)t->reduce, want);
+    }
+    for (int j = 0; j < (logic ? 1 : 128); j++) {
         bool same =
             memcmp(&lanes[j], &want[j], 8) == 0 || (lanes[j] != lanes[j] && want[j] != want[j]);
         CHECK(same, "%s %s n=%ld lane %d: %a, want %a", tile_level_names[level], t->name, n, j,
