@@ -37,6 +37,12 @@ void options_help(StrBuf *out);
 
 /* ---- one compilation ---- */
 
+typedef struct Output {
+    const char *path, *part; /* its name, and the temporary one once there is a file of it */
+    const void *data;
+    size_t len;
+} Output;
+
 typedef struct Session {
     Arena *arena;
     const Options *options;
@@ -45,6 +51,8 @@ typedef struct Session {
     FrontendOptions frontend;
     int file; /* index of the main source */
     const char *input;
+    Output *outputs; /* what output_commit will write */
+    size_t noutputs, cap_outputs;
 } Session;
 
 /* Opens the input (a path, a standard library name, or "-"). False: reported in s->diags or on stderr. */
@@ -61,6 +69,14 @@ int cmd_replay(Arena *a, const Options *o);
 
 /* Prints "dsoptc: …" to stderr. */
 void cli_error(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
-/* Writes a file through a temporary name beside it and a rename: whole, or not at all. False: said on stderr. */
-bool output_write(const char *path, const void *data, size_t len);
+
+/* ---- what it writes ---- */
+
+/* The text must live until output_commit. */
+void output_add(Session *s, const char *path, const void *data, size_t len);
+/* The same for a file that another program has written, as `part`. */
+void output_add_made(Session *s, const char *path, const char *part);
+/* Writes all files through temporary names beside them and renames: each whole, and none where one
+ * cannot be written or would replace a source. False: said on stderr. */
+bool output_commit(Session *s);
 #endif

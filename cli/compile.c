@@ -6,6 +6,7 @@
 #include "cli.h"
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 /* A rule compiled as far as every output needs it. */
 typedef struct Compiled {
@@ -26,6 +27,12 @@ static bool compile_rule(Session *s, Compiled *c)
     }
     c->plan = plan_make(s->arena, c->m);
     c->variant = plan_variant(s->arena, c->plan, 0, storage);
+    return true;
+}
+
+static bool add_text(Session *s, const char *path, const StrBuf *b)
+{
+    output_add(s, path, b->text, b->len);
     return true;
 }
 
@@ -73,7 +80,7 @@ static int emit_stage(Session *s, const char *stage)
                                        : emit_compiled(s, stage, &out);
     if (!session_finish(s) || !ok) return EXIT_INPUT;
     const char *path = s->options->value[OPT_OUTPUT];
-    if (path) return output_write(path, out.text ? out.text : "", out.len) ? EXIT_OK : EXIT_INPUT;
+    if (path) return add_text(s, path, &out), output_commit(s) ? EXIT_OK : EXIT_INPUT;
     if (out.text) fputs(out.text, stdout);
     return EXIT_OK;
 }
@@ -81,11 +88,6 @@ static int emit_stage(Session *s, const char *stage)
 /* ---- -o ---- */
 
 typedef bool (*WriteFn)(Session *s, const Compiled *c, const char *path);
-
-static bool write_text(const char *path, const StrBuf *b)
-{
-    return output_write(path, b->text ? b->text : "", b->len);
-}
 
 /* "out/adamw.c" -> "out/adamw.h" */
 static const char *with_ending(Session *s, const char *path, const char *ending)
@@ -104,7 +106,7 @@ static bool write_ir(Session *s, const Compiled *c, const char *path)
 {
     StrBuf b = {.arena = s->arena};
     ir_print(c->m, &b);
-    return write_text(path, &b);
+    return add_text(s, path, &b);
 }
 
 static bool write_c(Session *s, const Compiled *c, const char *path)
@@ -112,27 +114,31 @@ static bool write_c(Session *s, const Compiled *c, const char *path)
     const char *h_path = with_ending(s, path, ".h");
     StrBuf b = {.arena = s->arena}, h = {.arena = s->arena};
     return emit_standalone_c(c->plan, c->variant, &b, base_name(h_path)) && emit_standalone_h(c->plan, c->variant, &h) &&
-           write_text(h_path, &h) && write_text(path, &b);
+           add_text(s, h_path, &h) && add_text(s, path, &b);
 }
 
 /* "adamw.cuda.h", beside .cu, .ptx and .cubin: adamw.h is that of the C outputs. */
 static bool write_cuda_h(Session *s, const Compiled *c, const char *path)
 {
     StrBuf h = {.arena = s->arena};
-    return emit_cuda_h(c->plan, c->variant, &h) && write_text(with_ending(s, path, ".cuda.h"), &h);
+    return emit_cuda_h(c->plan, c->variant, &h) && add_text(s, with_ending(s, path, ".cuda.h"), &h);
 }
 
 static bool write_cu(Session *s, const Compiled *c, const char *path)
 {
     StrBuf b = {.arena = s->arena};
-    return emit_cuda(c->plan, c->variant, &b) && write_cuda_h(s, c, path) && write_text(path, &b);
+    return emit_cuda(c->plan, c->variant, &b) && write_cuda_h(s, c, path) && add_text(s, path, &b);
 }
 
 static bool write_cc(Session *s, const Compiled *c, const char *path, bool shared)
 {
     StrBuf b = {.arena = s->arena}, h = {.arena = s->arena}, why = {.arena = s->arena};
     if (!emit_standalone_c(c->plan, c->variant, &b, NULL) || !emit_standalone_h(c->plan, c->variant, &h)) return false;
-    if (cc_compile(b.text, path, shared, NULL, &why)) return write_text(with_ending(s, path, ".h"), &h);
+    const char *part = arena_printf(s->arena, "%s.%ld.new", path, (long)getpid());
+    if (cc_compile(b.text, part, shared, NULL, &why)) {
+        output_add_made(s, path, part);
+        return add_text(s, with_ending(s, path, ".h"), &h);
+    }
     cli_error("%s: %s", path, why.text);
     return false;
 }
@@ -168,7 +174,7 @@ static bool write_cuda(Session *s, const Compiled *c, const char *path, bool cub
     StrBuf b = {.arena = s->arena}, why = {.arena = s->arena};
     if (!arch) return false;
     if (cuda_build(c->plan, c->variant, arch, cubin, &b, &why))
-        return write_cuda_h(s, c, path) && write_text(path, &b);
+        return write_cuda_h(s, c, path) && add_text(s, path, &b);
     cli_error("%s: %s", path, why.text);
     return false;
 }
@@ -198,18 +204,34 @@ static WriteFn output_kind(const char *path)
     return NULL;
 }
 
+/* A name as make reads it. */
+static void add_make_name(StrBuf *b, const char *name)
+{
+    for (; *name; name++) {
+        if (*name == '$') sb_puts(b, "$");
+        if (*name == ' ' || *name == '#') sb_puts(b, "\\");
+        sb_printf(b, "%c", *name);
+    }
+}
+
 /* A make rule: the output depends on every file that was read. */
-static bool write_dependencies(Session *s)
+static void add_dependencies(Session *s)
 {
     const Options *o = s->options;
     const char *out = o->value[OPT_OUTPUT];
     StrBuf b = {.arena = s->arena};
-    sb_printf(&b, "%s:", o->value[OPT_MT] ? o->value[OPT_MT] : out);
+    if (o->value[OPT_MT])
+        sb_puts(&b, o->value[OPT_MT]); /* quoted by who gives it, as in gcc */
+    else
+        add_make_name(&b, out);
+    sb_puts(&b, ":");
     for (size_t i = 0; i < s->sources.nfiles; i++)
-        if (s->sources.files[i].name[0] != '<') /* neither <stdlib> nor <stdin> */
-            sb_printf(&b, " \\\n  %s", s->sources.files[i].name);
+        if (s->sources.files[i].name[0] != '<') { /* neither <stdlib> nor <stdin> */
+            sb_puts(&b, " \\\n  ");
+            add_make_name(&b, s->sources.files[i].name);
+        }
     sb_puts(&b, "\n");
-    return write_text(o->value[OPT_MF] ? o->value[OPT_MF] : with_ending(s, out, ".d"), &b);
+    add_text(s, o->value[OPT_MF] ? o->value[OPT_MF] : with_ending(s, out, ".d"), &b);
 }
 
 static int write_output(Session *s)
@@ -222,7 +244,8 @@ static int write_output(Session *s)
     if (!session_finish(s) || !compiled) return EXIT_INPUT;
     if (s->options->value[OPT_SYNTAX_ONLY]) return EXIT_OK;
     if (!write(s, &c, path)) return EXIT_INPUT;
-    if (s->options->value[OPT_MD] && !write_dependencies(s)) return EXIT_INPUT;
+    if (s->options->value[OPT_MD]) add_dependencies(s);
+    if (!output_commit(s)) return EXIT_INPUT;
     if (s->options->value[OPT_VERBOSE]) fprintf(stderr, "dsoptc: wrote %s\n", path);
     return EXIT_OK;
 }

@@ -148,6 +148,8 @@ static int getopt_words(Arena *a, Options *o, int argc, char **argv)
     optind = 1;
     for (int c; (c = getopt_long(argc, argv, shorts, longs, NULL)) != -1;) {
         if (c == ':') return usage_error("an argument is missing after", argv[optind - 1]);
+        if (c == '?' && optopt >= 256) return usage_error("no argument is taken by", argv[optind - 1]);
+        if (c == '?' && optopt) return unknown_option((char[]){'-', (char)optopt, 0});
         if (c == '?') return unknown_option(argv[optind - 1]);
         record(a, o, c >= 256 ? (OptionId)(c - 256) : by_short(c), optarg);
     }

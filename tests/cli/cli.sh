@@ -127,6 +127,27 @@ run 1 adamw -o taken/a.ir && says 'cannot be written' && rmdir taken/a.ir && not
 checks=$((checks + 1))
 "$dsoptc" --emit=c adamw >/dev/full 2>err && fail "a full standard output went unnoticed"
 
+# ---- outputs are written all or none, and never over what was read
+mkdir -p pair/a.c && run 1 adamw -o pair/a.c && says 'pair/a.c: cannot be written: Is a directory'
+rmdir pair/a.c && nothing_left pair
+mkdir -p pair/a.h && run 1 adamw -o pair/a.c && says 'pair/a.h' && rmdir pair/a.h && nothing_left pair
+mkdir -p pair/a.d && run 1 adamw -o pair/a.cu -MD && rmdir pair/a.d && nothing_left pair
+if command -v "${CC:-cc}" >/dev/null; then
+    mkdir -p pair/a.h && run 1 adamw -o pair/a.o && rmdir pair/a.h && nothing_left pair
+fi
+cp "$source/stdlib/lion.opt" over.c && cp over.c over.h && cp over.c over.ir && ln over.c link.opt
+run 1 over.c -o over.c && says "over.c: would be written over 'over.c', which was read"
+run 1 over.h -o over.c && says "over.h: would be written over 'over.h'"
+run 1 link.opt -o over.c && says "over.c: would be written over 'link.opt'"
+run 1 over.ir --emit=ir -o over.ir && run 1 over.c -o new.c -MD -MF ./over.c
+checks=$((checks + 1))
+for f in over.c over.h over.ir; do cmp -s "$source/stdlib/lion.opt" $f || fail "$f was overwritten"; done
+[ ! -e new.c ] && [ ! -e new.h ] || fail "outputs beside an error"
+mkdir 'a b#' && cp over.c 'a b#/$x.opt' && run 0 'a b#/$x.opt' -o 'a b#/y.ir' -MD
+grep -qF 'a\ b\#/y.ir:' 'a b#/y.d' && grep -qF 'a\ b\#/$$x.opt' 'a b#/y.d' || fail "$(cat 'a b#/y.d')"
+run 2 -xv && says "unknown option '-x'"
+run 2 --list=3 && says "no argument is taken by '--list=3'"
+
 # ---- replay
 vec=$source/tests/data/vectors
 run 0 replay "$vec/adamw.torch.f64.vec" --rtol 1e-12 --atol 1e-15 && says '^worst: abs .* rel .* ulp .* at step [0-9]+ tensor'
