@@ -87,34 +87,37 @@ INLINE float SQ(float x)
 #define O3(x) (T3 = (x))
 #define WITH(x, y) ((void)(x), (y))
 
+/* Floats at any address: a caller's memory need not even be aligned to its elements. */
+typedef float AnyFloat __attribute__((aligned(1)));
+
 /* Params as declared (P_), read at an iteration's start (L_), written at its end (W_), prepared
  * before the loop (Q_), and what must hold for division by multiplication (D_). */
-#define P_V0 const float *p_V0
+#define P_V0 const AnyFloat *p_V0
 #define L_V0 const float V0 = p_V0[i];
 #define W_V0
 #define Q_V0
 #define D_V0
-#define P_V1 const float *p_V1
+#define P_V1 const AnyFloat *p_V1
 #define L_V1 const float V1 = p_V1[i];
 #define W_V1
 #define Q_V1
 #define D_V1
-#define P_V2 const float *p_V2
+#define P_V2 const AnyFloat *p_V2
 #define L_V2 const float V2 = p_V2[i];
 #define W_V2
 #define Q_V2
 #define D_V2
-#define P_V3 const float *p_V3
+#define P_V3 const AnyFloat *p_V3
 #define L_V3 const float V3 = p_V3[i];
 #define W_V3
 #define Q_V3
 #define D_V3
-#define P_V4 const float *p_V4
+#define P_V4 const AnyFloat *p_V4
 #define L_V4 const float V4 = p_V4[i];
 #define W_V4
 #define Q_V4
 #define D_V4
-#define P_V5 const float *p_V5
+#define P_V5 const AnyFloat *p_V5
 #define L_V5 const float V5 = p_V5[i];
 #define W_V5
 #define Q_V5
@@ -194,17 +197,17 @@ INLINE float SQ(float x)
 #define W_D1
 #define Q_D1 const float R_D1 = 1 / D1;
 #define D_D1 && DIVIDES(D1)
-#define P_O1 float *p_O1
+#define P_O1 AnyFloat *p_O1
 #define L_O1 float T1;
 #define W_O1 p_O1[i] = T1;
 #define Q_O1
 #define D_O1
-#define P_O2 float *p_O2
+#define P_O2 AnyFloat *p_O2
 #define L_O2 float T2;
 #define W_O2 p_O2[i] = T2;
 #define Q_O2
 #define D_O2
-#define P_O3 float *p_O3
+#define P_O3 AnyFloat *p_O3
 #define L_O3 float T3;
 #define W_O3 p_O3[i] = T3;
 #define Q_O3
@@ -231,6 +234,8 @@ INLINE float SQ(float x)
 
 #define TYPE_F float
 #define TYPE_B int
+#define OUT_F AnyFloat
+#define OUT_B int
 
 #define LOOP(type, params, expr, how)                                                              \
     INDEPENDENT for (long i = 0; i < n; i++)                                                       \
@@ -242,7 +247,7 @@ INLINE float SQ(float x)
         out[i] = result;                                                                           \
     }
 #define TILE(name, type, params, expr)                                                             \
-    static void t_##name(long n, TYPE_##type *out, TILE_LIST(P_, params))                          \
+    static void t_##name(long n, OUT_##type *out, TILE_LIST(P_, params))                           \
     {                                                                                              \
         TILE_EACH(Q_, params)                                                                      \
         if (1 TILE_EACH(D_, params)) {                                                             \

@@ -122,7 +122,7 @@ static void tree_by_names(void)
             leaves[at] = g[at];
             present[at] = !none;
         }
-        double n, m, k, count = 0;
+        double n = 0, m = 0, k = 0, count = 0;
         for (int i = 0; i < N; i++) count += present[i] && g[i] > 0;
         rt_open(&rt, 2);
         dsopt_optimizer *o = rt_optimizer(&rt, rt_text(&rt, text), t, N);
