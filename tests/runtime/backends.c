@@ -8,6 +8,7 @@
  *   out: p, states and clocks of c (each level, 1 and 2 threads) equal interp's, bit by bit
  */
 #include "rt.h"
+#include "frontend/frontend.h"
 
 enum { TENSORS = 13, STEPS = 4, MAX_STATE = 8 };
 
@@ -100,8 +101,33 @@ static size_t states(dsopt_optimizer *o, double *out, size_t room)
 enum { ROOM = 1 << 20 };
 static double reference_state[ROOM], state[ROOM];
 
+static const float special[] = {NAN, INFINITY, -INFINITY, 0.0f, -0.0f, 1e-45f, 3e38f, -1e-40f};
+enum { SPECIAL = sizeof special / sizeof *special };
+
+/* NaN, infinities, zeros, subnormal and huge values in the vector body and the tail of two f32 gradients. */
+static void poison(Case *c)
+{
+    for (int i = 0; i < SPECIAL; i++) {
+        memcpy((char *)c->t[9].grad + 4 * (777 * i), &special[i], 4);
+        memcpy((char *)c->t[2].grad + 4 * (126 - i), &special[i], 4);
+    }
+}
+
+/* Which NaN a result is, is not specified: all become one. */
+static void one_nan(Case *c)
+{
+    const uint32_t nan32 = 0x7fc00000;
+    for (int k = 0; k < TENSORS; k++)
+        for (int64_t i = 0; layout[k].dtype == DSOPT_F32 && i < c->numel[k]; i++) {
+            float v;
+            char *at = (char *)c->t[k].param + 4 * i;
+            memcpy(&v, at, 4);
+            if (isnan(v)) memcpy(at, &nan32, 4);
+        }
+}
+
 /* Runs the program on fresh tensors; the case and its states are what is compared. */
-static size_t run(dsopt_program *p, const char *backend, const char *isa, int threads, Case *c,
+static size_t run(dsopt_program *p, const char *backend, const char *isa, int threads, bool poisoned, Case *c,
                   double *out, dsopt_result *results)
 {
     Rt r;
@@ -121,8 +147,10 @@ static size_t run(dsopt_program *p, const char *backend, const char *isa, int th
                     "bind");
         }
         if (s == 2) ((uint16_t *)c->t[10].grad)[4321] = 0x7f80; /* a skipped step in the middle */
+        if (poisoned && s == 0) poison(c);
         results[s] = rt_step(&r, o).result;
     }
+    one_nan(c);
     size_t n = states(o, out, ROOM);
     dsopt_optimizer_destroy(o);
     rt_close(&r);
@@ -137,6 +165,7 @@ static bool same(const double *a, const double *b, size_t n, size_t *at)
 }
 
 typedef struct Reference {
+    bool poisoned;
     Case c;
     size_t n;
     dsopt_result results[STEPS];
@@ -149,9 +178,9 @@ static void compare(dsopt_program *p, const char *backend, const char *isa, int 
     Case c;
     char what[160];
     dsopt_result results[STEPS];
-    snprintf(what, sizeof what, "%s on %s %s, %d threads", ref->what, backend, isa ? isa : "",
-             threads);
-    size_t at = 0, n = run(p, backend, isa, threads, &c, state, results);
+    snprintf(what, sizeof what, "%s%s on %s %s, %d threads", ref->what, ref->poisoned ? " with NaN" : "",
+             backend, isa ? isa : "", threads);
+    size_t at = 0, n = run(p, backend, isa, threads, ref->poisoned, &c, state, results);
     for (int s = 0; s < STEPS; s++)
         CHECK(results[s] == ref->results[s], "%s step %d: %s", what, s,
               dsopt_result_name(results[s]));
@@ -175,13 +204,14 @@ static bool usable(const char *backend, const char *isa)
     dsopt_context *ctx;
     dsopt_config cfg = {.size = sizeof cfg, .backend = backend, .isa = isa, .threads = 1};
     bool ok = dsopt_context_create(&cfg, &ctx) == DSOPT_OK;
-    if (!ok)
-        printf("not compared: %s %s: %s\n", backend, isa ? isa : "", dsopt_error_message(NULL));
+    static bool told;
+    if (!ok && !told) printf("not compared: %s %s: %s\n", backend, isa ? isa : "", dsopt_error_message(NULL));
+    told |= !ok;
     dsopt_context_destroy(ctx);
     return ok;
 }
 
-static void rule(const char *backend, const char *name, const char *defines, const char *storage)
+static void rule(const char *backend, const char *name, const char *defines, const char *storage, bool poisoned)
 {
     static const char *const levels[] = {NULL, "sse2", "avx2", "avx512"};
     static Reference ref;
@@ -192,7 +222,8 @@ static void rule(const char *backend, const char *name, const char *defines, con
     REQUIRE(dsopt_program_load(r.ctx, name, &po, &p) == DSOPT_OK, "%s", dsopt_error_message(r.ctx));
     snprintf(ref.what, sizeof ref.what, "%s(%s; %s)", name, defines ? defines : "",
              storage ? storage : "");
-    ref.n = run(p, "interp", NULL, 1, &ref.c, reference_state, ref.results);
+    ref.poisoned = poisoned;
+    ref.n = run(p, "interp", NULL, 1, poisoned, &ref.c, reference_state, ref.results);
     CHECK(ref.results[0] == DSOPT_STEP_APPLIED && ref.results[2] == DSOPT_STEP_SKIPPED_OVERFLOW,
           "%s: the case itself: %s, %s", name, dsopt_result_name(ref.results[0]),
           dsopt_result_name(ref.results[2]));
@@ -206,6 +237,21 @@ static void rule(const char *backend, const char *name, const char *defines, con
     free(ref.c.memory);
 }
 
+static bool wanted(int argc, char **argv, const char *name)
+{
+    bool yes = argc < 3;
+    for (int k = 2; k < argc; k++) yes |= strcmp(argv[k], name) == 0;
+    return yes;
+}
+
+/* Whether a file of the library has a rule, and not transforms only. */
+static bool is_optimizer(const char *name)
+{
+    size_t len;
+    const char *text = stdlib_text(name, &len);
+    return text && strstr(text, "\noptimizer ");
+}
+
 int main(int argc, char **argv)
 {
     static const struct {
@@ -213,26 +259,46 @@ int main(int argc, char **argv)
     } cases[] = {{"sgd", NULL, NULL},
                  {"sgd", "use_momentum=1;nesterov=1", NULL},
                  {"sgd", "use_momentum=1", "buf=bf16"},
+                 {"sgd", "use_momentum=1;maximize=1", NULL},
                  {"adam", NULL, NULL},
                  {"adamw", NULL, NULL},
                  {"adamw", NULL, "m=bf16,v=f16"},
+                 {"adamw", "clip=1", NULL},
                  {"amsgrad", NULL, NULL},
+                 {"amsgrad", "decoupled=1", NULL},
                  {"nadam", NULL, NULL},
+                 {"nadam", "decoupled=1", NULL},
                  {"radam", NULL, NULL},
+                 {"radam", "decoupled=1", NULL},
                  {"rmsprop", NULL, NULL},
+                 {"rmsprop", "centered=1;use_momentum=1", NULL},
                  {"adagrad", NULL, NULL},
                  {"lion", NULL, NULL},
+                 {"lion", "cautious=1", NULL},
+                 {"lion", "cautious_wd=1", NULL},
                  {"adan", NULL, NULL},
+                 {"adan", "no_prox=1", NULL},
+                 {"adan", "idle_first=1", NULL},
                  {"adopt", NULL, NULL},
+                 {"adopt", "clip=0", NULL},
+                 {"adopt", "decoupled=1", NULL},
                  {"rprop", NULL, NULL},
                  {"lamb", NULL, NULL},
+                 {"lamb", "clip=0;grad_averaging=0;bias_correction=0", NULL},
+                 {"lamb", "trust_clip=1;always_adapt=1;decoupled=1", NULL},
                  {"lamb", NULL, "m=bf16,v=bf16"}};
+    const size_t ncases = sizeof cases / sizeof *cases;
     REQUIRE(argc >= 2, "usage: rt_backends BACKEND [RULE …]");
     if (!usable(argv[1], NULL)) SKIP("backend %s: %s", argv[1], dsopt_error_message(NULL));
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        bool wanted = argc < 3;
-        for (int k = 2; k < argc; k++) wanted |= strcmp(argv[k], cases[i].rule) == 0;
-        if (wanted) rule(argv[1], cases[i].rule, cases[i].defines, cases[i].storage);
+    for (size_t i = 0; i < ncases; i++)
+        if (wanted(argc, argv, cases[i].rule))
+            for (int nan = 0; nan < 2; nan++)
+                rule(argv[1], cases[i].rule, cases[i].defines, cases[i].storage, nan);
+    for (size_t i = 0; i < stdlib_count(); i++) { /* rules that were added since */
+        bool listed = !is_optimizer(stdlib_name(i));
+        for (size_t k = 0; k < ncases; k++) listed |= strcmp(cases[k].rule, stdlib_name(i)) == 0;
+        for (int nan = 0; !listed && nan < 2 && wanted(argc, argv, stdlib_name(i)); nan++)
+            rule(argv[1], stdlib_name(i), NULL, NULL, nan);
     }
     return check_done();
 }
