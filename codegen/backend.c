@@ -18,8 +18,7 @@ const size_t backend_count = sizeof backends / sizeof *backends;
 const Backend *backend_find(const char *name)
 {
     for (size_t i = 0; i < backend_count; i++) {
-        if (strcmp(backends[i]->name, name) == 0)
-            return backends[i];
+        if (strcmp(backends[i]->name, name) == 0) return backends[i];
     }
     return NULL;
 }

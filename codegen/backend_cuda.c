@@ -1,10 +1,12 @@
 /* backend_cuda.c - CUDA text through NVRTC to PTX or cubin.
  *
- * Requires: for build, libnvrtc (opened at run time, nvrtc.h); no GPU and no driver. Ensures: the project's meaning of arithmetic
+ * Requires: for build, libnvrtc (opened at run time, nvrtc.h); no GPU and no driver. Ensures: the
+ * project's meaning of arithmetic
  * (--fmad=false --prec-div=true --prec-sqrt=true --ftz=false), no warnings; PTX begins with the
  * comment that tells how to launch it; on failure `why` says what is missing or wrong.
  *
- *     cuda_build(plan, variant, "compute_75", false, &ptx, &why)    .version 9.0 … .visible .entry adamw_k0(
+ *     cuda_build(plan, variant, "compute_75", false, &ptx, &why)    .version 9.0 … .visible .entry
+ * adamw_k0(
  */
 #include "emit_cuda.h"
 #include "nvrtc.h"
@@ -14,8 +16,7 @@ static bool cuda_probe(const BackendOptions *o, StrBuf *why)
 {
     char text[512];
     (void)o;
-    if (nvrtc_probe(text, sizeof text))
-        return true;
+    if (nvrtc_probe(text, sizeof text)) return true;
     sb_puts(why, text);
     return false;
 }
@@ -26,22 +27,23 @@ static bool cuda_emit(const Plan *p, const Variant *v, const BackendOptions *o, 
     return emit_cuda(p, v, out);
 }
 
-bool cuda_build(const Plan *p, const Variant *v, const char *arch, bool cubin, StrBuf *out, StrBuf *why)
+bool cuda_build(const Plan *p, const Variant *v, const char *arch, bool cubin, StrBuf *out,
+                StrBuf *why)
 {
     StrBuf text = {.arena = out->arena};
     if (!emit_cuda(p, v, &text)) {
-        sb_puts(why, "CUDA text computes in f32: a module of 'compute f64' is for the interpreter alone");
+        sb_puts(
+            why,
+            "CUDA text computes in f32: a module of 'compute f64' is for the interpreter alone");
         return false;
     }
     NvrtcResult r;
     const char *name = arena_printf(out->arena, "%s.cu", emit_module_name(out->arena, p));
-    bool ok = nvrtc_compile(text.text, name, arch ? arch : "compute_75", cubin ? NVRTC_CUBIN : NVRTC_PTX, NULL, 0, &r);
-    if (ok && !cubin)
-        emit_cuda_comment(out, p, v, " * ");
-    if (ok)
-        sb_putn(out, r.data, r.size);
-    if (r.log)
-        sb_puts(why, r.log);
+    bool ok = nvrtc_compile(text.text, name, arch ? arch : "compute_75",
+                            cubin ? NVRTC_CUBIN : NVRTC_PTX, NULL, 0, &r);
+    if (ok && !cubin) emit_cuda_comment(out, p, v, " * ");
+    if (ok) sb_putn(out, r.data, r.size);
+    if (r.log) sb_puts(why, r.log);
     nvrtc_result_free(&r);
     return ok;
 }

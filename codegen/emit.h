@@ -1,7 +1,9 @@
-/* emit.h - what the emitters of C, tile C and CUDA share: literals, expressions, scalar programs, embedded functions.
+/* emit.h - what the emitters of C, tile C and CUDA share: literals, expressions, scalar programs,
+ * embedded functions.
  *
- * Every value of a body is a local `v<ref>` of the emitted function, constants included, so that an operator never stands on two
- * literals (libtcc would fold it in 80 bits) and the text reads like the IR:
+ * Every value of a body is a local `v<ref>` of the emitted function, constants included, so that an
+ * operator never stands on two literals (libtcc would fold it in 80 bits) and the text reads like
+ * the IR:
  *
  *     %31 = sub %7 %30    ->    const double v31 = v7 - v30;
  *                               cls[3] = v31;
@@ -13,7 +15,8 @@
 /* How a language writes the three types of values. */
 typedef struct EmitStyle {
     const char *f32, *f64, *boolean;
-    const char *raw; /* function that turns a value into a plain double, or "" where it converts by itself */
+    const char *raw; /* function that turns a value into a plain double, or "" where it converts by
+                        itself */
 } EmitStyle;
 extern const EmitStyle emit_style_c; /* float, double, int: C and tile C */
 
@@ -28,24 +31,30 @@ void emit_literal(StrBuf *out, double v, DType d);
 void emit_decimal(StrBuf *out, double v);
 /* `s` as part of an identifier: every other character becomes '_'. */
 void emit_identifier(StrBuf *out, const char *s);
-/* The operator's expression with the locals v<arg> as its operands. Not for loads, constants, rounds and reductions. */
+/* The operator's expression with the locals v<arg> as its operands. Not for loads, constants,
+ * rounds and reductions. */
 void emit_ins_text(StrBuf *out, const IrBody *b, const Ins *ins);
 
-/* Whether a scalar value is read from a block (a slot, a place) or written as a literal, rather than computed where it is used. */
+/* Whether a scalar value is read from a block (a slot, a place) or written as a literal, rather
+ * than computed where it is used. */
 bool emit_is_read(const Plan *p, uint32_t body, IrRef ref);
 /* `const double v30 = cls[2];` in the value's own type, without indentation or newline. */
 void emit_scalar_read(StrBuf *out, const Plan *p, uint32_t body, IrRef ref, const EmitStyle *s,
                       const char *const *blocks);
 
-/* "s0_group", "commit_tensor": the name of a scalar program's function, without the module's prefix. */
+/* "s0_group", "commit_tensor": the name of a scalar program's function, without the module's
+ * prefix. */
 void emit_program_name(StrBuf *out, const Plan *p, const ScalarProgram *sp);
 /* The statements of a scalar program, indented by four. */
 void emit_scalar_statements(StrBuf *out, const Plan *p, const ScalarProgram *sp, const EmitStyle *s,
                             const char *const *blocks);
-/* The function: `<head>(double *global, double *group, double *cls, double *tensor)` and its body. */
+/* The function: `<head>(double *global, double *group, double *cls, double *tensor)` and its body.
+ */
 void emit_scalar_function(StrBuf *out, const Plan *p, const ScalarProgram *sp, const char *head);
 
-/* ---- kernels ------------------------------------------------------------------------------------------------------------------ */
+/* ---- kernels
+ * ------------------------------------------------------------------------------------------------------------------
+ */
 
 /* What a kernel needs around its element loop. */
 typedef struct KernelInfo {
@@ -62,24 +71,29 @@ typedef struct KernelInfo {
 KernelInfo emit_kernel_info(Arena *a, const Plan *p, const Variant *v, const Kernel *k);
 
 /* `const float v14 = v12 * v13;` of a computed element value. */
-void emit_element_value(StrBuf *out, const Plan *p, const Variant *v, IrRef ref, const EmitStyle *s);
+void emit_element_value(StrBuf *out, const Plan *p, const Variant *v, IrRef ref,
+                        const EmitStyle *s);
 /* A reduction's `combine` (a, x, y) or `merge` (a, b) with its operands put in. */
-void emit_reduce_text(StrBuf *out, const char *text, const char *a, const char *b_or_x, const char *y);
+void emit_reduce_text(StrBuf *out, const char *text, const char *a, const char *b_or_x,
+                      const char *y);
 DType emit_elem_storage(const Plan *p, const Variant *v, uint32_t elem); /* temporaries: f32 */
 
-/* ---- names of things in emitted text -------------------------------------------------------------------------------------------- */
+/* ---- names of things in emitted text
+ * -------------------------------------------------------------------------------------------- */
 
-/* Of an element slot or temporary: its short name, with its number where that is no safe identifier or not unique. */
+/* Of an element slot or temporary: its short name, with its number where that is no safe identifier
+ * or not unique. */
 const char *emit_elem_name(Arena *a, const Plan *p, uint32_t elem);
-/* Of a scalar slot: its path without the rule, dots as '_' ("clip_global_norm_limit"), or its name. */
+/* Of a scalar slot: its path without the rule, dots as '_' ("clip_global_norm_limit"), or its name.
+ */
 const char *emit_slot_name(Arena *a, const Plan *p, uint32_t slot);
 const char *emit_module_name(Arena *a, const Plan *p); /* as an identifier */
 const char *emit_upper(Arena *a, const char *s);
 /* Sizes of blocks, places of slots, columns: an enum of NAME_… constants for generated headers. */
 void emit_places_enum(StrBuf *out, const Plan *p, const Variant *v);
-uint32_t emit_npartial(const Plan *p, int phase);      /* columns of the partial results of a phase */
+uint32_t emit_npartial(const Plan *p, int phase); /* columns of the partial results of a phase */
 
-/* The sections of ds_math.h that define the ds_ functions named in `text`, with those they need, in the order of the file; "base"
- * always. `after_base` (may be NULL) is put after that section. */
+/* The sections of ds_math.h that define the ds_ functions named in `text`, with those they need, in
+ * the order of the file; "base" always. `after_base` (may be NULL) is put after that section. */
 void emit_math_sections(StrBuf *out, const char *text, const char *after_base);
 #endif

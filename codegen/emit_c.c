@@ -1,11 +1,15 @@
-/* emit_c.c - a plan as self-contained C99 that any compiler can build: `dsoptc rule.opt -o rule.c`, and what backend cc compiles.
+/* emit_c.c - a plan as self-contained C99 that any compiler can build: `dsoptc rule.opt -o rule.c`,
+ * and what backend cc compiles.
  *
- * Requires: a plan and a variant of it. Ensures: a translation unit that includes nothing but stdint.h and its own header, compiles
- * without warnings under gcc and clang, and gives the interpreter's bits at any optimisation level that keeps IEEE arithmetic
- * (checked by #error where the compiler tells). Element loops are plain loops over restrict pointers with scalars in locals, which
- * gcc and clang turn into vector code; reductions keep 128 lanes in an array (docs/numerics.md).
+ * Requires: a plan and a variant of it. Ensures: a translation unit that includes nothing but
+ * stdint.h and its own header, compiles without warnings under gcc and clang, and gives the
+ * interpreter's bits at any optimisation level that keeps IEEE arithmetic (checked by #error where
+ * the compiler tells). Element loops are plain loops over restrict pointers with scalars in locals,
+ * which gcc and clang turn into vector code; reductions keep 128 lanes in an array
+ * (docs/numerics.md).
  *
- *     adamw:  adamw_s0_group, adamw_s0_class, adamw_k0, adamw_commit_tensor, …, and adamw_step(numel, p, g, m, v, &hyper, t)
+ *     adamw:  adamw_s0_group, adamw_s0_class, adamw_k0, adamw_commit_tensor, …, and
+ * adamw_step(numel, p, g, m, v, &hyper, t)
  */
 #include "emit_c.h"
 #include "plan_internal.h"
@@ -15,25 +19,26 @@ static const char *elem_ctype(DType d)
 {
     switch (d) {
     case DT_F16:
-    case DT_BF16:
-        return "ds_any_u16";
-    case DT_F64:
-        return "ds_any_f64";
-    default:
-        return "ds_any_f32";
+    case DT_BF16: return "ds_any_u16";
+    case DT_F64: return "ds_any_f64";
+    default: return "ds_any_f32";
     }
 }
 
 /* `ds_f32_from_bf16(m[i])`, `p[i]`. */
 static void element_load(StrBuf *out, DType storage, const char *name)
 {
-    const char *from = storage == DT_F16 ? "ds_f32_from_f16(" : storage == DT_BF16 ? "ds_f32_from_bf16(" : "";
+    const char *from = storage == DT_F16    ? "ds_f32_from_f16("
+                       : storage == DT_BF16 ? "ds_f32_from_bf16("
+                                            : "";
     sb_printf(out, "%s%s[i]%s", from, name, *from ? ")" : "");
 }
 
 static void element_store(StrBuf *out, DType storage, const char *name, IrRef value)
 {
-    const char *to = storage == DT_F16 ? "ds_f16_from_f32(" : storage == DT_BF16 ? "ds_bf16_from_f32(" : "";
+    const char *to = storage == DT_F16    ? "ds_f16_from_f32("
+                     : storage == DT_BF16 ? "ds_bf16_from_f32("
+                                          : "";
     sb_printf(out, "%s[i] = %sv%u%s;", name, to, (unsigned)value, *to ? ")" : "");
 }
 
@@ -55,16 +60,15 @@ static void row_params(const CKernel *c, bool types)
     uint32_t nelem = c->p->m->nelem + c->v->ntemps;
     sb_puts(c->out, types ? "int64_t count" : "row->count");
     for (uint32_t e = 0; e < nelem; e++) {
-        if (!c->info.loads[e] && !c->info.stores[e])
-            continue;
+        if (!c->info.loads[e] && !c->info.stores[e]) continue;
         DType d = emit_elem_storage(c->p, c->v, e);
         const char *qualifier = c->info.stores[e] ? "" : "const ";
         const char *name = emit_elem_name(c->a, c->p, e);
         if (types)
             sb_printf(c->out, ",\n    %s%s *restrict %s", qualifier, elem_ctype(d), name);
         else
-            sb_printf(c->out, ",\n            (%s%s *)t->ptr[%u] + row->first", qualifier, elem_ctype(d),
-                      (unsigned)e);
+            sb_printf(c->out, ",\n            (%s%s *)t->ptr[%u] + row->first", qualifier,
+                      elem_ctype(d), (unsigned)e);
     }
     for (uint32_t i = 0; i < c->info.nscalars; i++) {
         IrRef ref = c->info.scalars[i];
@@ -122,7 +126,8 @@ static void reducing_loop(const CKernel *c)
 {
     StrBuf *out = c->out;
     for (uint32_t i = 0; i < c->k->nreduces; i++)
-        sb_printf(out, "    double lane%u[128];\n", (unsigned)c->p->reduces[c->k->reduces[i]].partial);
+        sb_printf(out, "    double lane%u[128];\n",
+                  (unsigned)c->p->reduces[c->k->reduces[i]].partial);
     sb_puts(out, "    for (int j = 0; j < 128; j++) {\n");
     for (uint32_t i = 0; i < c->k->nreduces; i++) {
         const PlanReduce *r = &c->p->reduces[c->k->reduces[i]];
@@ -172,7 +177,8 @@ static void kernel(CKernel *c)
 {
     StrBuf *out = c->out;
     row_function(c);
-    sb_printf(out, "void %s_k%d(const DsArgs *args, int64_t begin, int64_t end, void *scratch)\n{\n",
+    sb_printf(out,
+              "void %s_k%d(const DsArgs *args, int64_t begin, int64_t end, void *scratch)\n{\n",
               c->module, c->k->phase);
     sb_puts(out, "    (void)scratch;\n"
                  "    for (int64_t r = begin; r < end; r++) {\n"
@@ -195,7 +201,8 @@ static void kernel(CKernel *c)
     sb_puts(out, ");\n    }\n}\n\n");
 }
 
-/* Whether a value that is the same for all elements of a tensor is reduced over them with this operator. */
+/* Whether a value that is the same for all elements of a tensor is reduced over them with this
+ * operator. */
 static bool reduces_uniformly(const Plan *p, int op)
 {
     for (uint32_t i = 0; i < p->nreduces; i++) {
@@ -209,47 +216,53 @@ static bool reduces_uniformly(const Plan *p, int op)
 
 static void uniform_function(StrBuf *out, const ReduceInfo *info)
 {
-    sb_printf(out, "static inline double ds_uniform_chunk_%s(int64_t count, double x, double y)\n{\n"
-                   "    double lane[128];\n    (void)y;\n"
-                   "    for (int j = 0; j < 128; j++)\n        lane[j] = ",
+    sb_printf(out,
+              "static inline double ds_uniform_chunk_%s(int64_t count, double x, double y)\n{\n"
+              "    double lane[128];\n    (void)y;\n"
+              "    for (int j = 0; j < 128; j++)\n        lane[j] = ",
               info->name);
     emit_literal(out, info->identity, DT_F64);
     sb_puts(out, ";\n    for (int64_t i = 0; i < count; i++)\n        lane[i % 128] = ");
     emit_reduce_text(out, info->combine, "lane[i % 128]", "x", "y");
-    sb_printf(out, ";\n    return ds_fold_%s(lane);\n}\n"
-                   "static inline double ds_uniform_%s(int64_t numel, double x, double y)\n{\n"
-                   "    const uint64_t chunks = (uint64_t)(numel - 1) / DS_CHUNK + 1;\n"
-                   "    const double whole = ds_uniform_chunk_%s(DS_CHUNK, x, y);\n"
-                   "    double tree[52];\n"
-                   "    for (uint64_t c = 0; c + 1 < chunks; c++)\n"
-                   "        ds_push_%s(tree, c, whole);\n"
-                   "    ds_push_%s(tree, chunks - 1,\n"
-                   "               ds_uniform_chunk_%s(numel - (int64_t)(chunks - 1) * DS_CHUNK, x, y));\n"
-                   "    return ds_root_%s(tree, chunks);\n}\n\n",
-              info->name, info->name, info->name, info->name, info->name, info->name, info->name);
+    sb_printf(
+        out,
+        ";\n    return ds_fold_%s(lane);\n}\n"
+        "static inline double ds_uniform_%s(int64_t numel, double x, double y)\n{\n"
+        "    const uint64_t chunks = (uint64_t)(numel - 1) / DS_CHUNK + 1;\n"
+        "    const double whole = ds_uniform_chunk_%s(DS_CHUNK, x, y);\n"
+        "    double tree[52];\n"
+        "    for (uint64_t c = 0; c + 1 < chunks; c++)\n"
+        "        ds_push_%s(tree, c, whole);\n"
+        "    ds_push_%s(tree, chunks - 1,\n"
+        "               ds_uniform_chunk_%s(numel - (int64_t)(chunks - 1) * DS_CHUNK, x, y));\n"
+        "    return ds_root_%s(tree, chunks);\n}\n\n",
+        info->name, info->name, info->name, info->name, info->name, info->name, info->name);
 }
 
-/* ds_fold_<op> for every operator that kernels reduce with, and ds_push, ds_root for the plain step's tree. */
+/* ds_fold_<op> for every operator that kernels reduce with, and ds_push, ds_root for the plain
+ * step's tree. */
 static void reduction_functions(StrBuf *out, const Plan *p)
 {
     bool done[RED_COUNT_] = {false};
     for (uint32_t i = 0; i < p->nreduces; i++) {
         int op = p->m->bodies[p->reduces[i].body].ins[p->reduces[i].ins].op - IR_RED;
         const ReduceInfo *info = &reduce_info[op];
-        if (done[op])
-            continue;
+        if (done[op]) continue;
         done[op] = true;
-        sb_printf(out, "static inline double ds_merge_%s(double a, double b)\n{\n    return ", info->name);
+        sb_printf(out, "static inline double ds_merge_%s(double a, double b)\n{\n    return ",
+                  info->name);
         emit_reduce_text(out, info->merge, "a", "b", "");
-        sb_printf(out, ";\n}\n"
-                       "static inline double ds_fold_%s(double *lane)\n{\n"
-                       "    for (int half = 64; half > 0; half /= 2) {\n"
-                       "        for (int j = 0; j < half; j++)\n"
-                       "            lane[j] = ds_merge_%s(lane[j], lane[j + half]);\n"
-                       "    }\n    return lane[0];\n}\n",
+        sb_printf(out,
+                  ";\n}\n"
+                  "static inline double ds_fold_%s(double *lane)\n{\n"
+                  "    for (int half = 64; half > 0; half /= 2) {\n"
+                  "        for (int j = 0; j < half; j++)\n"
+                  "            lane[j] = ds_merge_%s(lane[j], lane[j + half]);\n"
+                  "    }\n    return lane[0];\n}\n",
                   info->name, info->name);
         sb_printf(out,
-                  "/* The aligned tree over chunks, kept as one subtree per bit of the number of chunks so far. */\n"
+                  "/* The aligned tree over chunks, kept as one subtree per bit of the number of "
+                  "chunks so far. */\n"
                   "static inline void ds_push_%s(double *tree, uint64_t chunk, double x)\n{\n"
                   "    int k = 0;\n"
                   "    for (; chunk >> k & 1; k++)\n"
@@ -265,8 +278,7 @@ static void reduction_functions(StrBuf *out, const Plan *p)
                   "            x = ds_merge_%s(tree[k], x);\n"
                   "    }\n    return x;\n}\n\n",
                   info->name, info->name, info->name, info->name);
-        if (reduces_uniformly(p, op))
-            uniform_function(out, info);
+        if (reduces_uniformly(p, op)) uniform_function(out, info);
     }
 }
 

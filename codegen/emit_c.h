@@ -1,4 +1,5 @@
-/* emit_c.h - the parts of standalone C: kernels (emit_c.c), plain step (emit_c_step.c), header and comments (emit_c_header.c).
+/* emit_c.h - the parts of standalone C: kernels (emit_c.c), plain step (emit_c_step.c), header and
+ * comments (emit_c_header.c).
  *
  *     emit_standalone_c(plan, variant, &text, "adamw.h")    the parts in the order of the file
  */
@@ -8,7 +9,8 @@
 
 /* The comment at the head of the .c: how to compile it, entry names, blocks. */
 void emit_c_comment(StrBuf *out, const Plan *p, const Variant *v);
-/* The blocks of scalars, one line per slot: "group[0] lr (hyperparameter, 0.001)". `lead` begins every line. */
+/* The blocks of scalars, one line per slot: "group[0] lr (hyperparameter, 0.001)". `lead` begins
+ * every line. */
 void emit_block_comment(StrBuf *out, const Plan *p, const char *lead);
 /* The scalar programs alone, as a translation unit. */
 void emit_c_scalars(StrBuf *out, const Plan *p);

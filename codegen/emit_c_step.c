@@ -1,9 +1,12 @@
-/* emit_c_step.c - NAME_step of standalone C: all phases of a step over one tensor, on the calling thread.
+/* emit_c_step.c - NAME_step of standalone C: all phases of a step over one tensor, on the calling
+ * thread.
  *
- * Requires: the kernels and scalar programs of emit_c.c before it in the file. Ensures: the same bits as the runtime gives for that
- * tensor alone; returns 1 when the step was applied, 0 when the rule skipped it or the tensor is empty.
+ * Requires: the kernels and scalar programs of emit_c.c before it in the file. Ensures: the same
+ * bits as the runtime gives for that tensor alone; returns 1 when the step was applied, 0 when the
+ * rule skipped it or the tensor is empty.
  *
- *     int adamw_step(int64_t numel, float *p, const float *g, float *m, float *v, const adamw_hyper *hyper, int64_t t);
+ *     int adamw_step(int64_t numel, float *p, const float *g, float *m, float *v, const adamw_hyper
+ * *hyper, int64_t t);
  */
 #include "emit_c.h"
 #include <string.h>
@@ -21,8 +24,7 @@ static bool is_kept(const Slot *s)
 bool emit_c_has_state(const Plan *p)
 {
     for (uint32_t i = 0; i < p->m->nslots; i++) {
-        if (is_kept(&p->m->slots[i]))
-            return true;
+        if (is_kept(&p->m->slots[i])) return true;
     }
     return false;
 }
@@ -49,10 +51,8 @@ void emit_c_step_prototype(StrBuf *out, const Plan *p, const Variant *v)
         sb_printf(out, ", %s%s *%s", e == 1 ? "const " : "", type, emit_elem_name(a, p, e));
     }
     sb_printf(out, ",\n    const %s_hyper *hyper", module);
-    if (emit_c_has_state(p))
-        sb_printf(out, ", %s_state *state", module);
-    if (emit_c_has_shape(p))
-        sb_puts(out, ", int ndim, int64_t rows, int64_t cols");
+    if (emit_c_has_state(p)) sb_printf(out, ", %s_state *state", module);
+    if (emit_c_has_shape(p)) sb_puts(out, ", int ndim, int64_t rows, int64_t cols");
     sb_puts(out, ", int64_t t)");
 }
 
@@ -65,7 +65,8 @@ static const char *block_at(Arena *a, const Slot *s)
 static void set_property(StrBuf *out, const Plan *p, const Variant *v, const Slot *s)
 {
     const char *at = block_at(out->arena, s);
-    if (strcmp(s->name, "ndim") == 0 || strcmp(s->name, "rows") == 0 || strcmp(s->name, "cols") == 0)
+    if (strcmp(s->name, "ndim") == 0 || strcmp(s->name, "rows") == 0 ||
+        strcmp(s->name, "cols") == 0)
         sb_printf(out, "    %s = (double)%s;\n", at, s->name);
     else if (strcmp(s->name, "gbits") == 0)
         sb_printf(out, "    %s = %d;\n", at, 8 * dtype_size(v->storage[1]));
@@ -80,8 +81,7 @@ static void fill_blocks(StrBuf *out, const Plan *p, const Variant *v)
     Arena *a = out->arena;
     for (uint32_t i = 0; i < p->m->nslots; i++) {
         const Slot *s = &p->m->slots[i];
-        if (!is_scalar(s))
-            continue;
+        if (!is_scalar(s)) continue;
         if (s->kind == SLOT_HYPER)
             sb_printf(out, "    %s = hyper->%s;\n", block_at(a, s), emit_slot_name(a, p, i));
         else if (s->kind == SLOT_STATE)
@@ -99,7 +99,8 @@ static void drain_blocks(StrBuf *out, const Plan *p)
     Arena *a = out->arena;
     for (uint32_t i = 0; i < p->m->nslots; i++) {
         if (is_kept(&p->m->slots[i]))
-            sb_printf(out, "    state->%s = %s;\n", emit_slot_name(a, p, i), block_at(a, &p->m->slots[i]));
+            sb_printf(out, "    state->%s = %s;\n", emit_slot_name(a, p, i),
+                      block_at(a, &p->m->slots[i]));
     }
 }
 
@@ -107,8 +108,7 @@ static void call_programs(StrBuf *out, const Plan *p, int phase)
 {
     const char *module = emit_module_name(out->arena, p);
     for (uint32_t i = 0; i < p->nprograms; i++) {
-        if (p->programs[i].phase != phase)
-            continue;
+        if (p->programs[i].phase != phase) continue;
         sb_printf(out, "    %s_", module);
         emit_program_name(out, p, &p->programs[i]);
         sb_puts(out, "(global, group, cls, tensor);\n");
@@ -148,15 +148,18 @@ static void run_kernel(StrBuf *out, const Plan *p, const Kernel *k)
     Arena *a = out->arena;
     const char *module = emit_module_name(a, p);
     if (!k->nreduces) {
-        sb_puts(out, "    for (row.first = 0; row.first < numel; row.first += DS_CHUNK) {\n"
-                     "        row.count = numel - row.first < DS_CHUNK ? numel - row.first : DS_CHUNK;\n");
+        sb_puts(
+            out,
+            "    for (row.first = 0; row.first < numel; row.first += DS_CHUNK) {\n"
+            "        row.count = numel - row.first < DS_CHUNK ? numel - row.first : DS_CHUNK;\n");
         sb_printf(out, "        %s_k%d(&args, 0, 1, 0);\n    }\n", module, k->phase);
         return;
     }
-    sb_printf(out, "    for (row.first = 0; row.first < numel; row.first += DS_CHUNK) {\n"
-                   "        const uint64_t chunk = (uint64_t)(row.first / DS_CHUNK);\n"
-                   "        row.count = numel - row.first < DS_CHUNK ? numel - row.first : DS_CHUNK;\n"
-                   "        %s_k%d(&args, 0, 1, 0);\n",
+    sb_printf(out,
+              "    for (row.first = 0; row.first < numel; row.first += DS_CHUNK) {\n"
+              "        const uint64_t chunk = (uint64_t)(row.first / DS_CHUNK);\n"
+              "        row.count = numel - row.first < DS_CHUNK ? numel - row.first : DS_CHUNK;\n"
+              "        %s_k%d(&args, 0, 1, 0);\n",
               module, k->phase);
     for (uint32_t i = 0; i < k->nreduces; i++) {
         const PlanReduce *r = &p->reduces[k->reduces[i]];
@@ -166,26 +169,30 @@ static void run_kernel(StrBuf *out, const Plan *p, const Kernel *k)
     sb_puts(out, "    }\n");
     for (uint32_t i = 0; i < k->nreduces; i++) {
         const PlanReduce *r = &p->reduces[k->reduces[i]];
-        put_result(out, p, r, arena_printf(a, "ds_root_%s(tree[%u], chunks)", reduce_name(p, r), (unsigned)r->partial));
+        put_result(out, p, r,
+                   arena_printf(a, "ds_root_%s(tree[%u], chunks)", reduce_name(p, r),
+                                (unsigned)r->partial));
     }
 }
 
-/* Reductions of scalars: over all tensors there is one value here; over a tensor's elements all are the same. */
+/* Reductions of scalars: over all tensors there is one value here; over a tensor's elements all are
+ * the same. */
 static void join_scalars(StrBuf *out, const Plan *p, int phase)
 {
     for (uint32_t i = 0; i < p->nreduces; i++) {
         const PlanReduce *r = &p->reduces[i];
-        if (r->phase != phase || !r->of_scalars)
-            continue;
+        if (r->phase != phase || !r->of_scalars) continue;
         const Ins *ins = &p->m->bodies[r->body].ins[r->ins];
         const ReduceInfo *info = &reduce_info[ins->op - IR_RED];
         StrBuf id = {.arena = out->arena}, value = {.arena = out->arena};
         sb_puts(&value, "");
         emit_literal(&id, info->identity, DT_F64);
-        const char *x = arena_printf(out->arena, "%s[%u]", emit_blocks[r->arg.level], (unsigned)r->arg.index);
+        const char *x =
+            arena_printf(out->arena, "%s[%u]", emit_blocks[r->arg.level], (unsigned)r->arg.index);
         const char *y = r->arg2.level == LEVEL_NONE
                             ? ""
-                            : arena_printf(out->arena, "%s[%u]", emit_blocks[r->arg2.level], (unsigned)r->arg2.index);
+                            : arena_printf(out->arena, "%s[%u]", emit_blocks[r->arg2.level],
+                                           (unsigned)r->arg2.index);
         if (r->result.level == LEVEL_TENSOR)
             sb_printf(&value, "ds_uniform_%s(numel, %s, %s)", info->name, x, *y ? y : x);
         else
@@ -204,15 +211,18 @@ static void declare(StrBuf *out, const Plan *p, const Variant *v)
                   (unsigned)(p->block_size[l] ? p->block_size[l] : 1));
     sb_puts(out, "    void *const ptr[] = {");
     for (uint32_t e = 0; e < p->m->nelem + v->ntemps; e++)
-        sb_printf(out, "%s%s%s", e ? ", " : "", e == 1 ? "(void *)" : "", emit_elem_name(out->arena, p, e));
+        sb_printf(out, "%s%s%s", e ? ", " : "", e == 1 ? "(void *)" : "",
+                  emit_elem_name(out->arena, p, e));
     sb_puts(out, "};\n"
                  "    DsRow row = {0, 0, 0};\n"
                  "    const DsTensorRow tensors = {{global, group, cls, tensor}, ptr};\n");
     if (columns) {
-        sb_printf(out, "    const uint64_t chunks = (uint64_t)(numel - 1) / DS_CHUNK + 1;\n"
-                       "    double partial[%u], tree[%u][52];\n",
+        sb_printf(out,
+                  "    const uint64_t chunks = (uint64_t)(numel - 1) / DS_CHUNK + 1;\n"
+                  "    double partial[%u], tree[%u][52];\n",
                   (unsigned)columns, (unsigned)columns);
-        sb_printf(out, "    const DsArgs args = {&row, &tensors, partial, %u};\n", (unsigned)columns);
+        sb_printf(out, "    const DsArgs args = {&row, &tensors, partial, %u};\n",
+                  (unsigned)columns);
     } else {
         sb_puts(out, "    const DsArgs args = {&row, &tensors, 0, 0};\n");
     }
@@ -228,14 +238,14 @@ void emit_c_step(StrBuf *out, const Plan *p, const Variant *v)
     for (int ph = 0; ph <= p->nphases; ph++) {
         call_programs(out, p, ph);
         for (uint32_t i = 0; i < v->nkernels; i++) {
-            if (v->kernels[i].phase == ph)
-                run_kernel(out, p, &v->kernels[i]);
+            if (v->kernels[i].phase == ph) run_kernel(out, p, &v->kernels[i]);
         }
         join_scalars(out, p, ph);
     }
     call_commit(out, p);
     if (skips)
-        sb_printf(out, "    return %s[%u] == 0;\n}\n", emit_blocks[p->skip.level], (unsigned)p->skip.index);
+        sb_printf(out, "    return %s[%u] == 0;\n}\n", emit_blocks[p->skip.level],
+                  (unsigned)p->skip.index);
     else
         sb_puts(out, "    return 1;\n}\n");
 }

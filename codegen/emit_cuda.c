@@ -1,10 +1,12 @@
 /* emit_cuda.c - a plan as CUDA C++ text for NVRTC or nvcc, without an include.
  *
- * Requires: a plan and a variant with f32 compute. Ensures: one kernel per phase for all tensors. A row of the chunk table is worked
- * on by a block, or by a warp where the kernel reduces: thread j of the warp owns elements 4j … 4j+3 of each 128, so that its four
- * accumulators are four of the 128 lanes of docs/numerics.md, and folding by halves is shuffles by 16, 8, 4, 2, 1 and then two steps
- * inside thread 0. Indices are 64-bit where tensors are meant; accesses are 16 bytes wide where four f32 exist and are aligned.
- * Arithmetic is made of round-to-nearest intrinsics (text/cuda_arith.h), so that no flag contracts it.
+ * Requires: a plan and a variant with f32 compute. Ensures: one kernel per phase for all tensors. A
+ * row of the chunk table is worked on by a block, or by a warp where the kernel reduces: thread j
+ * of the warp owns elements 4j … 4j+3 of each 128, so that its four accumulators are four of the
+ * 128 lanes of docs/numerics.md, and folding by halves is shuffles by 16, 8, 4, 2, 1 and then two
+ * steps inside thread 0. Indices are 64-bit where tensors are meant; accesses are 16 bytes wide
+ * where four f32 exist and are aligned. Arithmetic is made of round-to-nearest intrinsics
+ * (text/cuda_arith.h), so that no flag contracts it.
  *
  *     adamw:  adamw_s0, adamw_k0, adamw_commit, launched in this order
  */
@@ -52,14 +54,16 @@ static void row_head(const CudaKernel *c)
         sb_puts(out, "))\n            continue;\n");
     }
     for (uint32_t e = 0; e < c->nelem; e++) {
-        if (!c->info.loads[e] && !c->info.stores[e])
-            continue;
+        if (!c->info.loads[e] && !c->info.stores[e]) continue;
         const char *name = emit_elem_name(c->a, c->p, e);
         const char *type = elem_type(emit_elem_storage(c->p, c->v, e));
         const char *qualifier = c->info.stores[e] ? "" : "const ";
-        sb_printf(out, "        %s%s *%s = (%s%s *)t.ptr[%u] + row.first;\n", qualifier, type, name, qualifier, type,
-                  (unsigned)e);
-        sb_printf(out, "        __builtin_assume(__isGlobal(%s));\n        const bool wide_%s = ds_wide(%s);\n", name, name, name);
+        sb_printf(out, "        %s%s *%s = (%s%s *)t.ptr[%u] + row.first;\n", qualifier, type, name,
+                  qualifier, type, (unsigned)e);
+        sb_printf(out,
+                  "        __builtin_assume(__isGlobal(%s));\n        const bool wide_%s = "
+                  "ds_wide(%s);\n",
+                  name, name, name);
     }
 }
 
@@ -69,22 +73,27 @@ static void load_four(const CudaKernel *c)
         const char *name = emit_elem_name(c->a, c->p, e);
         const char *type = elem_type(emit_elem_storage(c->p, c->v, e));
         if (c->info.loads[e])
-            sb_printf(c->out, "            %s in_%s[4];\n            ds_get(%s, i, left, wide_%s, in_%s);\n", type, name, name, name,
-                      name);
-        if (c->info.stores[e])
-            sb_printf(c->out, "            %s out_%s[4];\n", type, name);
+            sb_printf(
+                c->out,
+                "            %s in_%s[4];\n            ds_get(%s, i, left, wide_%s, in_%s);\n",
+                type, name, name, name, name);
+        if (c->info.stores[e]) sb_printf(c->out, "            %s out_%s[4];\n", type, name);
     }
 }
 
 static void element_load(StrBuf *out, DType storage, const char *name)
 {
-    const char *from = storage == DT_F16 ? "ds_f32_from_f16(" : storage == DT_BF16 ? "ds_f32_from_bf16(" : "";
+    const char *from = storage == DT_F16    ? "ds_f32_from_f16("
+                       : storage == DT_BF16 ? "ds_f32_from_bf16("
+                                            : "";
     sb_printf(out, "%sin_%s[c]%s", from, name, *from ? ")" : "");
 }
 
 static void element_store(StrBuf *out, DType storage, const char *name, IrRef value)
 {
-    const char *to = storage == DT_F16 ? "ds_f16_from_f32(" : storage == DT_BF16 ? "ds_bf16_from_f32(" : "(float)";
+    const char *to = storage == DT_F16    ? "ds_f16_from_f32("
+                     : storage == DT_BF16 ? "ds_bf16_from_f32("
+                                          : "(float)";
     sb_printf(out, "out_%s[c] = %sv%u%s;", name, to, (unsigned)value, storage == DT_F32 ? "" : ")");
 }
 
@@ -100,7 +109,8 @@ static void compute_four(const CudaKernel *c)
             emit_element_value(out, c->p, c->v, kv->ref, &emit_style_cuda);
         } else {
             sb_printf(out, "const ds_f v%u = ", (unsigned)kv->ref);
-            element_load(out, emit_elem_storage(c->p, c->v, kv->elem), emit_elem_name(c->a, c->p, kv->elem));
+            element_load(out, emit_elem_storage(c->p, c->v, kv->elem),
+                         emit_elem_name(c->a, c->p, kv->elem));
             sb_puts(out, ";");
         }
         sb_puts(out, "\n");
@@ -108,11 +118,11 @@ static void compute_four(const CudaKernel *c)
     for (uint32_t i = 0; i < c->k->nstores; i++) {
         const KernelStore *ks = &c->k->stores[i];
         sb_puts(out, "                ");
-        element_store(out, emit_elem_storage(c->p, c->v, ks->elem), emit_elem_name(c->a, c->p, ks->elem), ks->value);
+        element_store(out, emit_elem_storage(c->p, c->v, ks->elem),
+                      emit_elem_name(c->a, c->p, ks->elem), ks->value);
         sb_puts(out, "\n");
     }
-    if (c->k->nreduces)
-        sb_puts(out, "                if (c < left) {\n");
+    if (c->k->nreduces) sb_puts(out, "                if (c < left) {\n");
     for (uint32_t i = 0; i < c->k->nreduces; i++) {
         const PlanReduce *r = &c->p->reduces[c->k->reduces[i]];
         const Ins *ins = &c->b->ins[r->ins];
@@ -134,8 +144,7 @@ static void store_four(const CudaKernel *c)
         const KernelStore *ks = &c->k->stores[i];
         const char *name = emit_elem_name(c->a, c->p, ks->elem);
         sb_puts(c->out, "            ");
-        if (branches && ks->guard != IR_NONE)
-            sb_printf(c->out, "if (v%u) ", (unsigned)ks->guard);
+        if (branches && ks->guard != IR_NONE) sb_printf(c->out, "if (v%u) ", (unsigned)ks->guard);
         sb_printf(c->out, "ds_put(%s, i, left, wide_%s, out_%s);\n", name, name, name);
     }
 }
@@ -146,8 +155,8 @@ static void lanes_begin(const CudaKernel *c)
         const PlanReduce *r = &c->p->reduces[c->k->reduces[i]];
         StrBuf identity = {.arena = c->a};
         emit_literal(&identity, reduce_info[c->b->ins[r->ins].op - IR_RED].identity, DT_F64);
-        sb_printf(c->out, "        ds_d lane%u[4] = {%s, %s, %s, %s};\n", (unsigned)r->partial, identity.text, identity.text,
-                  identity.text, identity.text);
+        sb_printf(c->out, "        ds_d lane%u[4] = {%s, %s, %s, %s};\n", (unsigned)r->partial,
+                  identity.text, identity.text, identity.text, identity.text);
     }
 }
 
@@ -156,8 +165,11 @@ static void lanes_end(const CudaKernel *c)
     for (uint32_t i = 0; i < c->k->nreduces; i++) {
         const PlanReduce *r = &c->p->reduces[c->k->reduces[i]];
         const char *op = reduce_info[c->b->ins[r->ins].op - IR_RED].name;
-        sb_printf(c->out, "        const ds_d root%u = ds_fold_%s(lane%u);\n", (unsigned)r->partial, op, (unsigned)r->partial);
-        sb_printf(c->out, "        if (thread == 0)\n            args.partial[r * args.npartial + %u] = ds_raw(root%u);\n",
+        sb_printf(c->out, "        const ds_d root%u = ds_fold_%s(lane%u);\n", (unsigned)r->partial,
+                  op, (unsigned)r->partial);
+        sb_printf(c->out,
+                  "        if (thread == 0)\n            args.partial[r * args.npartial + %u] = "
+                  "ds_raw(root%u);\n",
                   (unsigned)r->partial, (unsigned)r->partial);
     }
 }
@@ -166,11 +178,14 @@ static void kernel(const CudaKernel *c)
 {
     StrBuf *out = c->out;
     bool reduces = c->k->nreduces > 0;
-    sb_printf(out, "extern \"C\" __global__ void __launch_bounds__(%d)\n%s_k%d(DsArgs args, long long begin, long long end)\n{\n",
+    sb_printf(out,
+              "extern \"C\" __global__ void __launch_bounds__(%d)\n%s_k%d(DsArgs args, long long "
+              "begin, long long end)\n{\n",
               CUDA_BLOCK, c->module, c->k->phase);
     if (reduces)
         sb_puts(out, "    const int thread = threadIdx.x & 31, width = 128;\n"
-                     "    const long long first = begin + (long long)blockIdx.x * (blockDim.x >> 5) + (threadIdx.x >> 5);\n"
+                     "    const long long first = begin + (long long)blockIdx.x * (blockDim.x >> "
+                     "5) + (threadIdx.x >> 5);\n"
                      "    const long long stride = (long long)gridDim.x * (blockDim.x >> 5);\n");
     else
         sb_puts(out, "    const int thread = threadIdx.x, width = 4 * (int)blockDim.x;\n"
@@ -200,7 +215,12 @@ static void body_text(StrBuf *out, const Plan *p, const Variant *v)
     emit_cuda_reductions(out, p);
     emit_cuda_scalars(out, p);
     for (uint32_t i = 0; i < v->nkernels; i++) {
-        CudaKernel c = {.a = a, .out = out, .p = p, .v = v, .k = &v->kernels[i], .module = emit_module_name(a, p)};
+        CudaKernel c = {.a = a,
+                        .out = out,
+                        .p = p,
+                        .v = v,
+                        .k = &v->kernels[i],
+                        .module = emit_module_name(a, p)};
         c.b = &p->m->bodies[v->body];
         c.info = emit_kernel_info(a, p, v, c.k);
         c.nelem = p->m->nelem + v->ntemps;
@@ -216,8 +236,7 @@ static const char *fixed_text(const char *name)
 
 bool emit_cuda(const Plan *p, const Variant *v, StrBuf *cu_text)
 {
-    if (p->m->compute_f64)
-        return false; /* the oracle's lowering is the interpreter's alone */
+    if (p->m->compute_f64) return false; /* the oracle's lowering is the interpreter's alone */
     StrBuf body = {.arena = cu_text->arena};
     body_text(&body, p, v);
     emit_cuda_comment(cu_text, p, v, " * ");

@@ -1,9 +1,11 @@
-/* emit_cuda_scalar.c - what a CUDA step does between its kernels: scalar programs, joins of partial results, commit.
+/* emit_cuda_scalar.c - what a CUDA step does between its kernels: scalar programs, joins of partial
+ * results, commit.
  *
- * Requires: a plan. Ensures: s<phase> runs the scalar programs of a phase in one block, level after level; join<phase> joins the rows
- * of each tensor, a block for each, and all<phase> the tensors, one block; commit stores scalar state. Everything they read and write
- * is device memory, so that a captured graph sees every change of a hyperparameter. The trees are those of docs/numerics.md, made in
- * place: at distance s, v[i] := merge(v[i], v[i + s]) for every i that is a multiple of 2s.
+ * Requires: a plan. Ensures: s<phase> runs the scalar programs of a phase in one block, level after
+ * level; join<phase> joins the rows of each tensor, a block for each, and all<phase> the tensors,
+ * one block; commit stores scalar state. Everything they read and write is device memory, so that a
+ * captured graph sees every change of a hyperparameter. The trees are those of docs/numerics.md,
+ * made in place: at distance s, v[i] := merge(v[i], v[i + s]) for every i that is a multiple of 2s.
  *
  *     lamb:  s0  k0  join0 all0  s1  k1  join1  s2  k2  commit
  */
@@ -41,11 +43,9 @@ static int slot_t(const Plan *p)
 
 bool emit_cuda_has_scalars(const Plan *p, int phase)
 {
-    if (phase == 0)
-        return true; /* hands t to the classes */
+    if (phase == 0) return true; /* hands t to the classes */
     for (uint32_t i = 0; i < p->nprograms; i++) {
-        if (p->programs[i].phase == phase)
-            return true;
+        if (p->programs[i].phase == phase) return true;
     }
     return false;
 }
@@ -53,8 +53,7 @@ bool emit_cuda_has_scalars(const Plan *p, int phase)
 bool emit_cuda_has_join(const Plan *p, int phase)
 {
     for (uint32_t i = 0; i < p->nreduces; i++) {
-        if (p->reduces[i].phase == phase && !is_vector(&p->reduces[i]))
-            return true;
+        if (p->reduces[i].phase == phase && !is_vector(&p->reduces[i])) return true;
     }
     return false;
 }
@@ -62,13 +61,14 @@ bool emit_cuda_has_join(const Plan *p, int phase)
 bool emit_cuda_has_all(const Plan *p, int phase)
 {
     for (uint32_t i = 0; i < p->nreduces; i++) {
-        if (p->reduces[i].phase == phase && p->reduces[i].result.level == LEVEL_GLOBAL)
-            return true;
+        if (p->reduces[i].phase == phase && p->reduces[i].result.level == LEVEL_GLOBAL) return true;
     }
     return false;
 }
 
-/* ---- operators ---------------------------------------------------------------------------------------------------------------- */
+/* ---- operators
+ * ----------------------------------------------------------------------------------------------------------------
+ */
 
 static const char *identity_text(Arena *a, const ReduceInfo *info)
 {
@@ -94,20 +94,22 @@ static void merge_and_trees(StrBuf *out, const ReduceInfo *info)
               "    }\n"
               "    return ds_merge_%s(ds_merge_%s(x[0], x[2]), ds_merge_%s(x[1], x[3]));\n}\n",
               n, n, n, n, n);
-    sb_printf(out,
-              "/* The aligned tree over v[i * step], by a block, in place. */\n"
-              "DS_FN void ds_tree_%s(double *v, long long count, long long step)\n{\n"
-              "    for (long long s = 1; s < count; s *= 2) {\n"
-              "        for (long long i = 2 * s * threadIdx.x; i + s < count; i += 2 * s * blockDim.x)\n"
-              "            v[i * step] = ds_raw(ds_merge_%s(v[i * step], v[(i + s) * step]));\n"
-              "        __syncthreads();\n"
-              "    }\n}\n",
-              n, n);
+    sb_printf(
+        out,
+        "/* The aligned tree over v[i * step], by a block, in place. */\n"
+        "DS_FN void ds_tree_%s(double *v, long long count, long long step)\n{\n"
+        "    for (long long s = 1; s < count; s *= 2) {\n"
+        "        for (long long i = 2 * s * threadIdx.x; i + s < count; i += 2 * s * blockDim.x)\n"
+        "            v[i * step] = ds_raw(ds_merge_%s(v[i * step], v[(i + s) * step]));\n"
+        "        __syncthreads();\n"
+        "    }\n}\n",
+        n, n);
     sb_printf(out,
               "/* The same where leaves may be missing. */\n"
               "DS_FN void ds_sparse_tree_%s(double *v, unsigned char *have, long long count)\n{\n"
               "    for (long long s = 1; s < count; s *= 2) {\n"
-              "        for (long long i = 2 * s * threadIdx.x; i + s < count; i += 2 * s * blockDim.x) {\n"
+              "        for (long long i = 2 * s * threadIdx.x; i + s < count; i += 2 * s * "
+              "blockDim.x) {\n"
               "            if (have[i + s])\n"
               "                v[i] = have[i] ? ds_raw(ds_merge_%s(v[i], v[i + s])) : v[i + s];\n"
               "            have[i] |= have[i + s];\n"
@@ -129,7 +131,8 @@ static void block_fold(StrBuf *out, Arena *a, const ReduceInfo *info)
               "    if (j < 128)\n        lane[j] = ds_raw(mine);\n"
               "    __syncthreads();\n"
               "    for (int half = 64; half > 0; half /= 2) {\n"
-              "        if (j < half)\n            lane[j] = ds_raw(ds_merge_%s(lane[j], lane[j + half]));\n"
+              "        if (j < half)\n            lane[j] = ds_raw(ds_merge_%s(lane[j], lane[j + "
+              "half]));\n"
               "        __syncthreads();\n"
               "    }\n    return lane[0];\n}\n",
               n, n);
@@ -137,7 +140,8 @@ static void block_fold(StrBuf *out, Arena *a, const ReduceInfo *info)
               "/* A value that is the same for all elements of a tensor, over a chunk of them. */\n"
               "DS_FN double ds_uniform_%s(long long count, ds_d x, ds_d y)\n{\n"
               "    ds_d mine = %s;\n    (void)y;\n"
-              "    for (long long i = threadIdx.x; threadIdx.x < 128 && i < count; i += 128)\n        mine = ",
+              "    for (long long i = threadIdx.x; threadIdx.x < 128 && i < count; i += 128)\n     "
+              "   mine = ",
               n, identity_text(a, info));
     emit_reduce_text(out, info->combine, "mine", "x", "y");
     sb_printf(out, ";\n    return ds_block_fold_%s(mine);\n}\n\n", n);
@@ -149,8 +153,7 @@ void emit_cuda_reductions(StrBuf *out, const Plan *p)
     for (uint32_t i = 0; i < p->nreduces; i++) {
         const PlanReduce *r = &p->reduces[i];
         int op = reduction(p, r)->op - IR_RED;
-        if (!done[op])
-            merge_and_trees(out, &reduce_info[op]);
+        if (!done[op]) merge_and_trees(out, &reduce_info[op]);
         done[op] = true;
     }
     for (uint32_t i = 0; i < p->nreduces; i++) {
@@ -162,7 +165,9 @@ void emit_cuda_reductions(StrBuf *out, const Plan *p)
     }
 }
 
-/* ---- scalar programs ----------------------------------------------------------------------------------------------------------- */
+/* ---- scalar programs
+ * -----------------------------------------------------------------------------------------------------------
+ */
 
 static void program_function(StrBuf *out, const Plan *p, const ScalarProgram *sp)
 {
@@ -186,21 +191,23 @@ static void program_calls(StrBuf *out, const Plan *p, const ScalarProgram *sp)
         "(x.global, 0, 0, 0);\n",
         "(x.global, x.groups[i], 0, 0);\n",
         "(x.global, x.classes[i].u[1], x.classes[i].u[2], 0);\n",
-        "(x.global, x.tensors[x.active[i]].u[1], x.tensors[x.active[i]].u[2], x.tensors[x.active[i]].u[3]);\n",
+        "(x.global, x.tensors[x.active[i]].u[1], x.tensors[x.active[i]].u[2], "
+        "x.tensors[x.active[i]].u[3]);\n",
     };
     sb_printf(out, "%sds_", loops[sp->level]);
     emit_program_name(out, p, sp);
     sb_printf(out, "%s    __syncthreads();\n", arguments[sp->level]);
 }
 
-static void programs_kernel(StrBuf *out, const Plan *p, const ScalarProgram *programs, uint32_t n, int phase, const char *name)
+static void programs_kernel(StrBuf *out, const Plan *p, const ScalarProgram *programs, uint32_t n,
+                            int phase, const char *name)
 {
     const char *module = emit_module_name(out->arena, p);
     for (uint32_t i = 0; i < n; i++) {
-        if (phase < 0 || programs[i].phase == phase)
-            program_function(out, p, &programs[i]);
+        if (phase < 0 || programs[i].phase == phase) program_function(out, p, &programs[i]);
     }
-    sb_printf(out, "extern \"C\" __global__ void __launch_bounds__(%d)\n%s_%s(DsScalars x)\n{\n", CUDA_BLOCK, module, name);
+    sb_printf(out, "extern \"C\" __global__ void __launch_bounds__(%d)\n%s_%s(DsScalars x)\n{\n",
+              CUDA_BLOCK, module, name);
     if (phase == 0 && slot_t(p) >= 0)
         sb_printf(out,
                   "    for (long long i = threadIdx.x; i < x.nclasses; i += blockDim.x)\n"
@@ -208,35 +215,38 @@ static void programs_kernel(StrBuf *out, const Plan *p, const ScalarProgram *pro
                   "    __syncthreads();\n",
                   slot_t(p));
     for (uint32_t i = 0; i < n; i++) {
-        if (phase < 0 || programs[i].phase == phase)
-            program_calls(out, p, &programs[i]);
+        if (phase < 0 || programs[i].phase == phase) program_calls(out, p, &programs[i]);
     }
     sb_puts(out, "}\n\n");
 }
 
-/* ---- joins ---------------------------------------------------------------------------------------------------------------------- */
+/* ---- joins
+ * ----------------------------------------------------------------------------------------------------------------------
+ */
 
 static const char *guard_text(Arena *a, const PlanReduce *r)
 {
-    if (r->guard.level == LEVEL_NONE)
-        return "";
+    if (r->guard.level == LEVEL_NONE) return "";
     return arena_printf(a, " && t.u[%u][%u] != 0", r->guard.level, (unsigned)r->guard.index);
 }
 
 static const char *arg_text(Arena *a, Place at, const char *otherwise)
 {
-    return at.level == LEVEL_NONE ? otherwise : arena_printf(a, "t.u[%u][%u]", at.level, (unsigned)at.index);
+    return at.level == LEVEL_NONE ? otherwise
+                                  : arena_printf(a, "t.u[%u][%u]", at.level, (unsigned)at.index);
 }
 
 /* Its chunks differ in the last one alone. */
 static void join_uniform(StrBuf *out, const Plan *p, const PlanReduce *r)
 {
     Arena *a = out->arena;
-    const char *op = reduce_row(p, r)->name, *x = arg_text(a, r->arg, "0.0"), *y = arg_text(a, r->arg2, "0.0");
+    const char *op = reduce_row(p, r)->name, *x = arg_text(a, r->arg, "0.0"),
+               *y = arg_text(a, r->arg2, "0.0");
     sb_printf(out,
               "        if (span.nrows > 0) {\n"
               "            const double whole = ds_uniform_%s(4096, %s, %s);\n"
-              "            const double rest = ds_uniform_%s(span.numel - (span.nrows - 1) * 4096, %s, %s);\n"
+              "            const double rest = ds_uniform_%s(span.numel - (span.nrows - 1) * 4096, "
+              "%s, %s);\n"
               "            double *u = x.uniform + span.first_row;\n"
               "            for (long long i = threadIdx.x; i < span.nrows; i += blockDim.x)\n"
               "                u[i] = i + 1 < span.nrows ? whole : rest;\n"
@@ -246,13 +256,15 @@ static void join_uniform(StrBuf *out, const Plan *p, const PlanReduce *r)
               "                t.u[3][%u] = true%s ? u[0] : ds_raw(%s);\n"
               "            __syncthreads();\n"
               "        }\n",
-              op, x, y, op, x, y, op, (unsigned)r->result.index, guard_text(a, r), identity_text(a, reduce_row(p, r)));
+              op, x, y, op, x, y, op, (unsigned)r->result.index, guard_text(a, r),
+              identity_text(a, reduce_row(p, r)));
 }
 
 static void join_rows(StrBuf *out, const Plan *p, const PlanReduce *r, uint32_t column_all)
 {
     Arena *a = out->arena;
-    sb_printf(out, "        ds_tree_%s(v + %u, span.nrows, x.npartial);\n", reduce_row(p, r)->name, (unsigned)r->partial);
+    sb_printf(out, "        ds_tree_%s(v + %u, span.nrows, x.npartial);\n", reduce_row(p, r)->name,
+              (unsigned)r->partial);
     if (r->result.level == LEVEL_GLOBAL) {
         sb_printf(out,
                   "        if (threadIdx.x == 0) {\n"
@@ -260,12 +272,14 @@ static void join_rows(StrBuf *out, const Plan *p, const PlanReduce *r, uint32_t 
                   "            x.present[%u * x.nspans + k] = in;\n"
                   "            x.roots[%u * x.nspans + k] = in ? v[%u] : 0.0;\n"
                   "        }\n",
-                  guard_text(a, r), (unsigned)column_all, (unsigned)column_all, (unsigned)r->partial);
+                  guard_text(a, r), (unsigned)column_all, (unsigned)column_all,
+                  (unsigned)r->partial);
     } else {
         sb_printf(out,
                   "        if (threadIdx.x == 0 && span.nrows > 0)\n"
                   "            t.u[3][%u] = true%s ? v[%u] : ds_raw(%s);\n",
-                  (unsigned)r->result.index, guard_text(a, r), (unsigned)r->partial, identity_text(a, reduce_row(p, r)));
+                  (unsigned)r->result.index, guard_text(a, r), (unsigned)r->partial,
+                  identity_text(a, reduce_row(p, r)));
     }
 }
 
@@ -283,8 +297,7 @@ static void join_kernel(StrBuf *out, const Plan *p, int phase)
     uint32_t column_all = 0;
     for (uint32_t i = 0; i < p->nreduces; i++) {
         const PlanReduce *r = &p->reduces[i];
-        if (r->phase != phase || is_vector(r))
-            continue;
+        if (r->phase != phase || is_vector(r)) continue;
         if (is_uniform(r))
             join_uniform(out, p, r);
         else
@@ -301,12 +314,14 @@ static void all_vector(StrBuf *out, const Plan *p, const PlanReduce *r)
     sb_printf(out,
               "    for (long long c = 0; c * 4096 < x.nspans; c++) {\n"
               "        ds_d mine = %s;\n"
-              "        for (long long i = c * 4096 + threadIdx.x; threadIdx.x < 128 && i < x.nspans && i < (c + 1) * 4096; i += 128) {\n"
+              "        for (long long i = c * 4096 + threadIdx.x; threadIdx.x < 128 && i < "
+              "x.nspans && i < (c + 1) * 4096; i += 128) {\n"
               "            const DsSpan span = x.spans[i];\n"
               "            const DsTensorRow t = x.tensors[span.tensor];\n"
               "            if (span.nrows > 0%s)\n                mine = ",
               identity_text(a, info), guard_text(a, r));
-    emit_reduce_text(out, info->combine, "mine", arena_printf(a, "(ds_d)%s", arg_text(a, r->arg, "0.0")),
+    emit_reduce_text(out, info->combine, "mine",
+                     arena_printf(a, "(ds_d)%s", arg_text(a, r->arg, "0.0")),
                      arena_printf(a, "(ds_d)%s", arg_text(a, r->arg2, "0.0")));
     sb_printf(out,
               ";\n        }\n"
@@ -324,22 +339,24 @@ static void all_vector(StrBuf *out, const Plan *p, const PlanReduce *r)
 static void all_kernel(StrBuf *out, const Plan *p, int phase)
 {
     const char *module = emit_module_name(out->arena, p);
-    sb_printf(out, "extern \"C\" __global__ void __launch_bounds__(%d)\n%s_all%d(DsJoin x)\n{\n", CUDA_BLOCK, module, phase);
+    sb_printf(out, "extern \"C\" __global__ void __launch_bounds__(%d)\n%s_all%d(DsJoin x)\n{\n",
+              CUDA_BLOCK, module, phase);
     uint32_t column = 0;
     for (uint32_t i = 0; i < p->nreduces; i++) {
         const PlanReduce *r = &p->reduces[i];
-        if (r->phase != phase || r->result.level != LEVEL_GLOBAL)
-            continue;
+        if (r->phase != phase || r->result.level != LEVEL_GLOBAL) continue;
         if (r->of_scalars) {
             all_vector(out, p, r);
             continue;
         }
-        sb_printf(out,
-                  "    ds_sparse_tree_%s(x.roots + %u * x.nspans, x.present + %u * x.nspans, x.nspans);\n"
-                  "    if (threadIdx.x == 0)\n"
-                  "        x.global[%u] = x.nspans > 0 && x.present[%u * x.nspans] ? x.roots[%u * x.nspans] : ds_raw(%s);\n",
-                  reduce_row(p, r)->name, (unsigned)column, (unsigned)column, (unsigned)r->result.index, (unsigned)column,
-                  (unsigned)column, identity_text(out->arena, reduce_row(p, r)));
+        sb_printf(
+            out,
+            "    ds_sparse_tree_%s(x.roots + %u * x.nspans, x.present + %u * x.nspans, x.nspans);\n"
+            "    if (threadIdx.x == 0)\n"
+            "        x.global[%u] = x.nspans > 0 && x.present[%u * x.nspans] ? x.roots[%u * "
+            "x.nspans] : ds_raw(%s);\n",
+            reduce_row(p, r)->name, (unsigned)column, (unsigned)column, (unsigned)r->result.index,
+            (unsigned)column, (unsigned)column, identity_text(out->arena, reduce_row(p, r)));
         column++;
     }
     sb_puts(out, "}\n\n");
@@ -352,11 +369,8 @@ void emit_cuda_scalars(StrBuf *out, const Plan *p)
         snprintf(name, sizeof name, "s%d", ph);
         if (emit_cuda_has_scalars(p, ph))
             programs_kernel(out, p, p->programs, p->nprograms, ph, name);
-        if (emit_cuda_has_join(p, ph))
-            join_kernel(out, p, ph);
-        if (emit_cuda_has_all(p, ph))
-            all_kernel(out, p, ph);
+        if (emit_cuda_has_join(p, ph)) join_kernel(out, p, ph);
+        if (emit_cuda_has_all(p, ph)) all_kernel(out, p, ph);
     }
-    if (p->ncommit)
-        programs_kernel(out, p, p->commit, p->ncommit, -1, "commit");
+    if (p->ncommit) programs_kernel(out, p, p->commit, p->ncommit, -1, "commit");
 }

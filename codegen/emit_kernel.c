@@ -1,7 +1,8 @@
-/* emit_kernel.c - what standalone C and CUDA have in common about kernels: what they read, names, element expressions.
+/* emit_kernel.c - what standalone C and CUDA have in common about kernels: what they read, names,
+ * element expressions.
  *
- * Requires: a plan and a variant of it. Ensures: names that are identifiers of C and C++, different from each other and from the
- * locals v<number> of emitted text.
+ * Requires: a plan and a variant of it. Ensures: names that are identifiers of C and C++, different
+ * from each other and from the locals v<number> of emitted text.
  *
  *     state n of adan    ->    "n"         state v12 or `int`    ->    "x3_v12", "x3_int"
  *     hyper lamb.clip_global_norm.limit    ->    "clip_global_norm_limit"
@@ -14,16 +15,14 @@
 static void add_once(IrRef *list, uint32_t *n, IrRef ref)
 {
     for (uint32_t i = 0; i < *n; i++) {
-        if (list[i] == ref)
-            return;
+        if (list[i] == ref) return;
     }
     list[(*n)++] = ref;
 }
 
 static void use_scalar(KernelInfo *k, const IrBody *b, IrRef ref)
 {
-    if (ref == IR_NONE || plan_is_element(b, ref))
-        return;
+    if (ref == IR_NONE || plan_is_element(b, ref)) return;
     if (b->ins[ref].op == IR_CONST)
         add_once(k->consts, &k->nconsts, ref);
     else
@@ -53,8 +52,7 @@ KernelInfo emit_kernel_info(Arena *a, const Plan *p, const Variant *v, const Ker
     };
     for (uint32_t i = 0; i < k->nvals; i++) {
         const Ins *ins = &b->ins[k->vals[i].ref];
-        if (k->vals[i].how != VAL_COMPUTE)
-            info.loads[k->vals[i].elem] = 1;
+        if (k->vals[i].how != VAL_COMPUTE) info.loads[k->vals[i].elem] = 1;
         for (int j = 0; k->vals[i].how == VAL_COMPUTE && j < ir_arity(ins); j++)
             use_scalar(&info, b, ins->arg[j]);
     }
@@ -65,8 +63,7 @@ KernelInfo emit_kernel_info(Arena *a, const Plan *p, const Variant *v, const Ker
     }
     for (uint32_t i = 0; i < k->nreduces; i++) {
         const Ins *ins = &b->ins[p->reduces[k->reduces[i]].ins];
-        for (int j = 0; j < ir_arity(ins); j++)
-            use_scalar(&info, b, ins->arg[j]);
+        for (int j = 0; j < ir_arity(ins); j++) use_scalar(&info, b, ins->arg[j]);
         use_guard(&info, b, ins->arg[2]);
     }
     return info;
@@ -81,7 +78,8 @@ void emit_element_value(StrBuf *out, const Plan *p, const Variant *v, IrRef ref,
     sb_puts(out, ";");
 }
 
-void emit_reduce_text(StrBuf *out, const char *text, const char *a, const char *b_or_x, const char *y)
+void emit_reduce_text(StrBuf *out, const char *text, const char *a, const char *b_or_x,
+                      const char *y)
 {
     for (const char *s = text; *s; s++) {
         bool word_before = s > text && (isalnum((unsigned char)s[-1]) || s[-1] == '_');
@@ -103,29 +101,32 @@ DType emit_elem_storage(const Plan *p, const Variant *v, uint32_t elem)
     return elem < p->m->nelem ? v->storage[elem] : DT_F32;
 }
 
-/* Words of C and C++ that a rule could use as a name, and those that emitted functions use for themselves. */
+/* Words of C and C++ that a rule could use as a name, and those that emitted functions use for
+ * themselves. */
 static const char *const keywords[] = {
-    "alignas", "alignof", "and", "asm", "auto", "bitand", "bitor", "bool", "break", "case",
-    "catch", "char", "class", "compl", "concept", "const", "constexpr", "continue", "decltype",
-    "default", "delete", "do", "double", "else", "enum", "explicit", "export", "extern", "false",
-    "float", "for", "friend", "goto", "if", "inline", "int", "long", "mutable", "namespace", "new",
-    "noexcept", "not", "nullptr", "operator", "or", "private", "protected", "public", "register",
-    "requires", "restrict", "return", "short", "signed", "sizeof", "static", "struct", "switch",
-    "template", "this", "throw", "true", "try", "typedef", "typeid", "typename", "union",
-    "unsigned", "using", "virtual", "void", "volatile", "while", "xor",
+    "alignas",   "alignof",  "and",      "asm",      "auto",   "bitand",  "bitor",     "bool",
+    "break",     "case",     "catch",    "char",     "class",  "compl",   "concept",   "const",
+    "constexpr", "continue", "decltype", "default",  "delete", "do",      "double",    "else",
+    "enum",      "explicit", "export",   "extern",   "false",  "float",   "for",       "friend",
+    "goto",      "if",       "inline",   "int",      "long",   "mutable", "namespace", "new",
+    "noexcept",  "not",      "nullptr",  "operator", "or",     "private", "protected", "public",
+    "register",  "requires", "restrict", "return",   "short",  "signed",  "sizeof",    "static",
+    "struct",    "switch",   "template", "this",     "throw",  "true",    "try",       "typedef",
+    "typeid",    "typename", "union",    "unsigned", "using",  "virtual", "void",      "volatile",
+    "while",     "xor",
 };
 static const char *const locals[] = {
-    "args", "begin", "c", "chunk", "chunks", "cls", "cols", "count", "end", "first", "global",
-    "group", "hyper", "i", "j", "k", "lane", "lanes", "left", "main", "ndim", "numel", "out",
-    "partial", "ptr", "r", "root", "row", "rows", "scratch", "sqrt", "sqrtf", "state", "stride",
-    "t", "tensor", "tensors", "thread", "tree", "width", "x",
+    "args",    "begin",  "c",       "chunk", "chunks", "cls",     "cols",   "count", "end",
+    "first",   "global", "group",   "hyper", "i",      "j",       "k",      "lane",  "lanes",
+    "left",    "main",   "ndim",    "numel", "out",    "partial", "ptr",    "r",     "root",
+    "row",     "rows",   "scratch", "sqrt",  "sqrtf",  "state",   "stride", "t",     "tensor",
+    "tensors", "thread", "tree",    "width", "x",
 };
 
 static bool is_in(const char *const *list, size_t n, const char *s)
 {
     for (size_t i = 0; i < n; i++) {
-        if (strcmp(list[i], s) == 0)
-            return true;
+        if (strcmp(list[i], s) == 0) return true;
     }
     return false;
 }
@@ -138,18 +139,15 @@ static bool is_keyword(const char *s)
 /* Whether it can be the name of a variable in an emitted function. */
 static bool is_safe(const char *s)
 {
-    if (is_keyword(s) || is_in(locals, sizeof locals / sizeof *locals, s))
-        return false;
+    if (is_keyword(s) || is_in(locals, sizeof locals / sizeof *locals, s)) return false;
     size_t digits = 1;
-    while (isdigit((unsigned char)s[digits]))
-        digits++;
-    if (*s == 'v' && digits > 1 && !s[digits])
-        return false; /* a local */
-    if (strncmp(s, "ds_", 3) == 0 || strncmp(s, "DS_", 3) == 0 || *s == '_' || !isalpha((unsigned char)*s))
+    while (isdigit((unsigned char)s[digits])) digits++;
+    if (*s == 'v' && digits > 1 && !s[digits]) return false; /* a local */
+    if (strncmp(s, "ds_", 3) == 0 || strncmp(s, "DS_", 3) == 0 || *s == '_' ||
+        !isalpha((unsigned char)*s))
         return false;
     for (; *s; s++) {
-        if (!isalnum((unsigned char)*s) && *s != '_')
-            return false;
+        if (!isalnum((unsigned char)*s) && *s != '_') return false;
     }
     return true;
 }
@@ -157,22 +155,19 @@ static bool is_safe(const char *s)
 static const Slot *elem_slot(const IrModule *m, uint32_t elem)
 {
     for (uint32_t i = 0; i < m->nslots; i++) {
-        if (rate_is_elementwise(m->slots[i].rate) && m->slots[i].index == elem)
-            return &m->slots[i];
+        if (rate_is_elementwise(m->slots[i].rate) && m->slots[i].index == elem) return &m->slots[i];
     }
     return NULL;
 }
 
 const char *emit_elem_name(Arena *a, const Plan *p, uint32_t elem)
 {
-    if (elem >= p->m->nelem)
-        return arena_printf(a, "ds_temp%u", (unsigned)(elem - p->m->nelem));
+    if (elem >= p->m->nelem) return arena_printf(a, "ds_temp%u", (unsigned)(elem - p->m->nelem));
     const char *name = elem_slot(p->m, elem)->name;
     bool unique = true;
     for (uint32_t e = 0; e < p->m->nelem; e++)
         unique = unique && (e == elem || strcmp(elem_slot(p->m, e)->name, name) != 0);
-    if (is_safe(name) && unique)
-        return name;
+    if (is_safe(name) && unique) return name;
     StrBuf s = {.arena = a};
     sb_printf(&s, "x%u_", (unsigned)elem);
     emit_identifier(&s, name);
@@ -206,7 +201,6 @@ uint32_t emit_npartial(const Plan *p, int phase)
 const char *emit_upper(Arena *a, const char *s)
 {
     char *u = arena_strdup(a, s);
-    for (char *c = u; c && *c; c++)
-        *c = (char)toupper((unsigned char)*c);
+    for (char *c = u; c && *c; c++) *c = (char)toupper((unsigned char)*c);
     return u;
 }

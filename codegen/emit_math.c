@@ -1,8 +1,9 @@
 /* emit_math.c - the part of ds_math.h that an emitted text needs.
  *
- * Requires: the text of ds_math.h, cut by lines "//@ section NAME needs A B"; a section defines functions by lines that start with
- * DS_FN. Ensures: every section that defines a function named in `text`, or that such a section needs, once and in the order of the
- * file, so that definitions come before their uses.
+ * Requires: the text of ds_math.h, cut by lines "//@ section NAME needs A B"; a section defines
+ * functions by lines that start with DS_FN. Ensures: every section that defines a function named in
+ * `text`, or that such a section needs, once and in the order of the file, so that definitions come
+ * before their uses.
  *
  *     "m[i] = ds_bf16_from_f32(v8);"    ->    sections base, conv
  */
@@ -27,8 +28,7 @@ static const char *line_end(const char *s)
 static size_t word_len(const char *s)
 {
     size_t n = 0;
-    while (isalnum((unsigned char)s[n]) || s[n] == '_')
-        n++;
+    while (isalnum((unsigned char)s[n]) || s[n] == '_') n++;
     return n;
 }
 
@@ -43,8 +43,7 @@ static size_t cut_sections(Section *out)
         x->name_len = word_len(x->name);
         x->needs = x->name + x->name_len;
         static const char needs[] = " needs";
-        if (strncmp(x->needs, needs, sizeof needs - 1) == 0)
-            x->needs += sizeof needs - 1;
+        if (strncmp(x->needs, needs, sizeof needs - 1) == 0) x->needs += sizeof needs - 1;
         x->needs_len = (size_t)(eol - x->needs);
         x->body = *eol ? eol + 1 : eol;
         x->wanted = false;
@@ -58,8 +57,7 @@ static bool names_function(const char *text, const char *name, size_t len)
 {
     for (const char *s = strstr(text, "ds_"); s; s = strstr(s + 1, "ds_")) {
         bool starts = s == text || !(isalnum((unsigned char)s[-1]) || s[-1] == '_');
-        if (starts && word_len(s) == len && strncmp(s, name, len) == 0)
-            return true;
+        if (starts && word_len(s) == len && strncmp(s, name, len) == 0) return true;
     }
     return false;
 }
@@ -69,13 +67,10 @@ static bool defines_named(const Section *x, const char *text)
 {
     for (const char *s = x->body; s < x->end; s = *line_end(s) ? line_end(s) + 1 : x->end) {
         const char *paren = memchr(s, '(', (size_t)(line_end(s) - s));
-        if (strncmp(s, "DS_FN ", 6) != 0 || !paren)
-            continue;
+        if (strncmp(s, "DS_FN ", 6) != 0 || !paren) continue;
         const char *name = paren;
-        while (name > s && (isalnum((unsigned char)name[-1]) || name[-1] == '_'))
-            name--;
-        if (names_function(text, name, (size_t)(paren - name)))
-            return true;
+        while (name > s && (isalnum((unsigned char)name[-1]) || name[-1] == '_')) name--;
+        if (names_function(text, name, (size_t)(paren - name))) return true;
     }
     return false;
 }
@@ -84,19 +79,18 @@ static void want(Section *sections, size_t n, const char *name, size_t len)
 {
     for (size_t i = 0; i < n; i++) {
         Section *x = &sections[i];
-        if (x->name_len != len || strncmp(x->name, name, len) != 0 || x->wanted)
-            continue;
+        if (x->name_len != len || strncmp(x->name, name, len) != 0 || x->wanted) continue;
         x->wanted = true;
         for (const char *s = x->needs; s < x->needs + x->needs_len;) {
             size_t w = word_len(s);
-            if (w)
-                want(sections, n, s, w);
+            if (w) want(sections, n, s, w);
             s += w ? w : 1;
         }
     }
 }
 
-/* Functions of rows of ops.def that ds_math.h has no need to write: exact, or one IEEE operation. */
+/* Functions of rows of ops.def that ds_math.h has no need to write: exact, or one IEEE operation.
+ */
 static const struct {
     const char *name, *text;
 } operations[] = {
@@ -117,8 +111,7 @@ static void put_operations(StrBuf *out, const char *text)
 {
     bool fma = false;
     for (size_t i = 0; i < sizeof operations / sizeof *operations; i++) {
-        if (!names_function(text, operations[i].name, strlen(operations[i].name)))
-            continue;
+        if (!names_function(text, operations[i].name, strlen(operations[i].name))) continue;
         if (strstr(operations[i].text, "DS_FMA") && !fma) {
             sb_puts(out, fma_text);
             fma = true;
@@ -144,10 +137,8 @@ void emit_math_sections(StrBuf *out, const char *text, const char *after_base)
     for (size_t i = 0; i < n; i++) {
         const Section *x = &sections[i];
         bool base = x->name_len == 4 && strncmp(x->name, "base", 4) == 0;
-        if (x->wanted)
-            sb_putn(out, x->body, (size_t)(x->end - x->body));
-        if (base && after_base)
-            sb_puts(out, after_base);
+        if (x->wanted) sb_putn(out, x->body, (size_t)(x->end - x->body));
+        if (base && after_base) sb_puts(out, after_base);
     }
     sb_puts(out, rows.text);
 }

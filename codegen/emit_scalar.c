@@ -1,8 +1,9 @@
 /* emit_scalar.c - text of scalar programs and of single operators, for C, tile C (libtcc) and CUDA.
  *
- * Requires: a plan of a verified module. Ensures: text that libtcc, gcc, clang and NVRTC read alike: hexadecimal literals of at most
- * 13 digits, one local per value, no operator on two literals. Infinities and NaN are written as calls of ds_from and ds_fromf, and
- * functions as ds_<name> (f64) and ds_<name>f (f32); the emitter that uses this text brings or declares them.
+ * Requires: a plan of a verified module. Ensures: text that libtcc, gcc, clang and NVRTC read
+ * alike: hexadecimal literals of at most 13 digits, one local per value, no operator on two
+ * literals. Infinities and NaN are written as calls of ds_from and ds_fromf, and functions as
+ * ds_<name> (f64) and ds_<name>f (f32); the emitter that uses this text brings or declares them.
  *
  *     %30:f64.tensor = powi %11 %29    ->    const double v11 = group[1];
  *                                            const double v30 = ds_powc(v11, v29);
@@ -60,8 +61,7 @@ void emit_decimal(StrBuf *out, double v)
     char text[40];
     for (int digits = 1; digits <= 17; digits++) {
         snprintf(text, sizeof text, "%.*g", digits, v);
-        if (strtod(text, NULL) == v)
-            break;
+        if (strtod(text, NULL) == v) break;
     }
     for (char *c = text; *c; c++) {
         if (!strchr("0123456789+-einfa", *c))
@@ -72,8 +72,7 @@ void emit_decimal(StrBuf *out, double v)
 
 void emit_identifier(StrBuf *out, const char *s)
 {
-    if (isdigit((unsigned char)*s))
-        sb_puts(out, "_");
+    if (isdigit((unsigned char)*s)) sb_puts(out, "_");
     for (; *s; s++) {
         char c = isalnum((unsigned char)*s) ? *s : '_';
         sb_putn(out, &c, 1);
@@ -94,8 +93,7 @@ void emit_op_text(StrBuf *out, Op op, bool f64, const char *a, const char *b, co
             continue;
         }
         const char *end = s;
-        while (is_word(*end))
-            end++;
+        while (is_word(*end)) end++;
         size_t n = (size_t)(end - s);
         if (n == 1 && *s >= 'a' && *s <= 'c') {
             sb_puts(out, operand[*s - 'a']);
@@ -115,8 +113,7 @@ void emit_op_text(StrBuf *out, Op op, bool f64, const char *a, const char *b, co
 static bool operands_are_f64(const IrBody *b, const Ins *ins)
 {
     for (int k = 0; k < ir_arity(ins); k++) {
-        if (b->ins[ins->arg[k]].dtype == DT_F64)
-            return true;
+        if (b->ins[ins->arg[k]].dtype == DT_F64) return true;
     }
     return false;
 }
@@ -127,12 +124,15 @@ static const char *power_by_name(const IrBody *b, const Ins *ins)
     static const struct {
         double exponent;
         const char *name;
-    } table[] = {{2, "ds_powf_2"}, {3, "ds_powf_3"}, {-1, "ds_powf_m1"}, {0.5, "ds_powf_half"}, {0.25, "ds_powf_quarter"}};
+    } table[] = {{2, "ds_powf_2"},
+                 {3, "ds_powf_3"},
+                 {-1, "ds_powf_m1"},
+                 {0.5, "ds_powf_half"},
+                 {0.25, "ds_powf_quarter"}};
     if (ins->op != IR_POW || ins->dtype != DT_F32 || b->ins[ins->arg[1]].op != IR_CONST)
         return NULL;
     for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
-        if (b->ins[ins->arg[1]].lit.num == table[i].exponent)
-            return table[i].name;
+        if (b->ins[ins->arg[1]].lit.num == table[i].exponent) return table[i].name;
     }
     return NULL;
 }
@@ -194,8 +194,7 @@ typedef struct Locals {
 
 static void need(Locals *l, IrRef ref)
 {
-    if (ref == IR_NONE || l->known[ref])
-        return;
+    if (ref == IR_NONE || l->known[ref]) return;
     l->known[ref] = 1;
     sb_puts(l->out, "    ");
     emit_scalar_read(l->out, l->p, l->body, ref, l->style, l->blocks);
@@ -206,14 +205,14 @@ static void compute(Locals *l, IrRef ref)
 {
     const IrBody *b = &l->p->m->bodies[l->body];
     const Ins *ins = &b->ins[ref];
-    for (int k = 0; k < ir_arity(ins); k++)
-        need(l, ins->arg[k]);
+    for (int k = 0; k < ir_arity(ins); k++) need(l, ins->arg[k]);
     l->known[ref] = 1;
     const char *type = emit_type(l->style, (DType)ins->dtype);
     sb_printf(l->out, "    const %s v%u = ", type, (unsigned)ref);
     if (ins->op == IR_ROUND) {
         sb_printf(l->out, "(%s)v%u", type, (unsigned)ins->arg[0]);
-    } else if (ins->op == IR_CONST) { /* the argument of a reduction that gathers scalars has a place */
+    } else if (ins->op ==
+               IR_CONST) { /* the argument of a reduction that gathers scalars has a place */
         emit_literal(l->out, ins->lit.num, (DType)ins->dtype);
     } else {
         emit_ins_text(l->out, b, ins);
@@ -229,8 +228,7 @@ static void commit(Locals *l, const IrStore *st)
 {
     const Slot *slot = &l->p->m->slots[st->slot];
     sb_puts(l->out, "    ");
-    if (st->guard != IR_NONE)
-        sb_printf(l->out, "if (v%u) ", (unsigned)st->guard);
+    if (st->guard != IR_NONE) sb_printf(l->out, "if (v%u) ", (unsigned)st->guard);
     sb_printf(l->out, "%s[%u] = %s(%sv%u);\n", l->blocks[slot->level], (unsigned)slot->index,
               l->style->raw, slot->storage == DT_F32 ? "(float)" : "", (unsigned)st->value);
 }
@@ -240,17 +238,14 @@ void emit_scalar_statements(StrBuf *out, const Plan *p, const ScalarProgram *sp,
 {
     const IrBody *b = &p->m->bodies[sp->body];
     Locals l = {out, p, sp->body, s, blocks, ARENA_ARRAY(out->arena, uint8_t, b->n + 1)};
-    if (!l.known)
-        return;
-    for (uint32_t i = 0; i < sp->nvals; i++)
-        compute(&l, sp->vals[i]);
+    if (!l.known) return;
+    for (uint32_t i = 0; i < sp->nvals; i++) compute(&l, sp->vals[i]);
     /* Everything is read before anything is stored: stores may overwrite slots that others read. */
     for (uint32_t i = 0; i < sp->nstores; i++) {
         need(&l, b->stores[sp->stores[i]].value);
         need(&l, b->stores[sp->stores[i]].guard);
     }
-    for (uint32_t i = 0; i < sp->nstores; i++)
-        commit(&l, &b->stores[sp->stores[i]]);
+    for (uint32_t i = 0; i < sp->nstores; i++) commit(&l, &b->stores[sp->stores[i]]);
 }
 
 void emit_scalar_function(StrBuf *out, const Plan *p, const ScalarProgram *sp, const char *head)

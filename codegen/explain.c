@@ -1,7 +1,8 @@
 /* explain.c - a plan in words, for the person who wrote the rule (dsoptc explain).
  *
- * Requires: a plan and one of its variants. Ensures: what a step costs per element and why, what is kept as state, what is computed
- * once and for how many tensors, what each kernel moves; hints with their places where the module knows its sources.
+ * Requires: a plan and one of its variants. Ensures: what a step costs per element and why, what is
+ * kept as state, what is computed once and for how many tensors, what each kernel moves; hints with
+ * their places where the module knows its sources.
  *
  *     adamw: 1 sweep over memory; 28 bytes per element (16 read, 12 written), 16 operations
  *     computed once per (group, t), in f64:  1 / (1 - b1^t), sqrt(1 - b2^t)
@@ -10,7 +11,9 @@
 #include "plan_internal.h"
 #include <string.h>
 
-/* ---- expressions --------------------------------------------------------------------------------------------------------------- */
+/* ---- expressions
+ * ---------------------------------------------------------------------------------------------------------------
+ */
 
 enum { EXPR_DEPTH = 12, EXPR_CHARS = 72 };
 
@@ -23,36 +26,26 @@ typedef struct Writer {
 /* How tightly an operator binds; functions and names: 9. */
 static int binding(const Ins *ins)
 {
-    if (ins->op >= OP_COUNT_)
-        return 9;
+    if (ins->op >= OP_COUNT_) return 9;
     switch ((Op)ins->op) {
-    case OP_SELECT:
-        return 1;
-    case OP_OR:
-        return 2;
-    case OP_AND:
-        return 3;
+    case OP_SELECT: return 1;
+    case OP_OR: return 2;
+    case OP_AND: return 3;
     case OP_LT:
     case OP_LE:
     case OP_GT:
     case OP_GE:
     case OP_EQ:
-    case OP_NE:
-        return 5;
+    case OP_NE: return 5;
     case OP_ADD:
-    case OP_SUB:
-        return 6;
+    case OP_SUB: return 6;
     case OP_MUL:
     case OP_DIV:
-    case OP_MOD:
-        return 7;
+    case OP_MOD: return 7;
     case OP_NEG:
-    case OP_NOT:
-        return 4;
-    case OP_POW:
-        return 8;
-    default:
-        return 9;
+    case OP_NOT: return 4;
+    case OP_POW: return 8;
+    default: return 9;
     }
 }
 
@@ -61,12 +54,11 @@ static void put(const Writer *x, IrRef ref, int outer, int depth);
 /* The rule's t is the count so far, plus one. */
 static bool is_step(const Writer *x, const Ins *ins)
 {
-    if (ins->op != IR_ADD)
-        return false;
+    if (ins->op != IR_ADD) return false;
     for (int k = 0; k < 2; k++) {
         const Ins *load = &x->b->ins[ins->arg[k]], *one = &x->b->ins[ins->arg[1 - k]];
-        if (load->op == IR_LOAD && x->m->slots[load->lit.slot].kind == SLOT_COUNT && load->rate == RATE_TENSOR &&
-            one->op == IR_CONST && one->lit.num == 1)
+        if (load->op == IR_LOAD && x->m->slots[load->lit.slot].kind == SLOT_COUNT &&
+            load->rate == RATE_TENSOR && one->op == IR_CONST && one->lit.num == 1)
             return true;
     }
     return false;
@@ -85,23 +77,23 @@ static void put_leaf(const Writer *x, const Ins *ins)
     }
 }
 
-/* The state whose new value this is: later reads of the state in the rule mean this value. NULL: none. */
+/* The state whose new value this is: later reads of the state in the rule mean this value. NULL:
+ * none. */
 static const char *new_value_of(const Writer *x, IrRef ref)
 {
     for (uint32_t i = 0; i < x->b->nstores; i++) {
         const Slot *s = &x->m->slots[x->b->stores[i].slot];
-        if (x->b->stores[i].value == ref && s->kind == SLOT_STATE)
-            return s->name;
+        if (x->b->stores[i].value == ref && s->kind == SLOT_STATE) return s->name;
     }
     return NULL;
 }
 
 static void put_reduce(const Writer *x, const Ins *ins, int depth)
 {
-    sb_printf(x->out, "%s[%s](", reduce_info[ins->op - IR_RED].name, ins->rate == RATE_GLOBAL ? "all" : rate_name(ins->rate));
+    sb_printf(x->out, "%s[%s](", reduce_info[ins->op - IR_RED].name,
+              ins->rate == RATE_GLOBAL ? "all" : rate_name(ins->rate));
     for (int k = 0; k < ir_arity(ins); k++) {
-        if (k)
-            sb_puts(x->out, ", ");
+        if (k) sb_puts(x->out, ", ");
         put(x, ins->arg[k], 0, depth + 1);
     }
     sb_puts(x->out, ")");
@@ -130,15 +122,15 @@ static void put_op(const Writer *x, const Ins *ins, int depth)
     } else {
         sb_printf(x->out, "%s(", *info->spelling ? info->spelling : info->name);
         for (int k = 0; k < info->arity; k++) {
-            if (k)
-                sb_puts(x->out, ", ");
+            if (k) sb_puts(x->out, ", ");
             put(x, ins->arg[k], 0, depth + 1);
         }
         sb_puts(x->out, ")");
     }
 }
 
-/* Writes a value as the language would; parentheses where it binds more loosely than its surroundings. */
+/* Writes a value as the language would; parentheses where it binds more loosely than its
+ * surroundings. */
 static void put(const Writer *x, IrRef ref, int outer, int depth)
 {
     const Ins *ins = &x->b->ins[ref];
@@ -168,15 +160,16 @@ static const char *expression(Arena *a, const Plan *p, uint32_t body, IrRef ref)
     StrBuf s = {.arena = a};
     Writer x = {&s, p->m, &p->m->bodies[body]};
     put(&x, ref, 0, 0);
-    if (s.len <= EXPR_CHARS)
-        return s.text;
+    if (s.len <= EXPR_CHARS) return s.text;
     size_t cut = EXPR_CHARS - 2;
     while (cut > 0 && ((unsigned char)s.text[cut] & 0xc0) == 0x80)
         cut--; /* not inside a character */
     return arena_printf(a, "%.*s …", (int)cut, s.text);
 }
 
-/* ---- parts ---------------------------------------------------------------------------------------------------------------------- */
+/* ---- parts
+ * ----------------------------------------------------------------------------------------------------------------------
+ */
 
 static void explain_total(const Plan *p, const Variant *v, StrBuf *out)
 {
@@ -186,8 +179,11 @@ static void explain_total(const Plan *p, const Variant *v, StrBuf *out)
         written += v->kernels[i].bytes_written;
         flops += v->kernels[i].flops;
     }
-    sb_printf(out, "%s: %u sweep%s over memory; %d bytes per element (%d read, %d written), %d operations\n", p->m->name,
-              (unsigned)v->nkernels, v->nkernels == 1 ? "" : "s", read + written, read, written, flops);
+    sb_printf(
+        out,
+        "%s: %u sweep%s over memory; %d bytes per element (%d read, %d written), %d operations\n",
+        p->m->name, (unsigned)v->nkernels, v->nkernels == 1 ? "" : "s", read + written, read,
+        written, flops);
 }
 
 static void explain_state(const Plan *p, const Variant *v, StrBuf *out)
@@ -198,12 +194,14 @@ static void explain_state(const Plan *p, const Variant *v, StrBuf *out)
         const Slot *s = &p->m->slots[i];
         if (s->kind == SLOT_STATE && rate_is_elementwise(s->rate)) {
             bytes += dtype_size(v->storage[s->index]);
-            sb_printf(out, "  %-12s %s, one per element\n", s->name, dtype_name(v->storage[s->index]));
+            sb_printf(out, "  %-12s %s, one per element\n", s->name,
+                      dtype_name(v->storage[s->index]));
         } else if (s->kind == SLOT_STATE) {
             sb_printf(out, "  %-12s %s, one per %s\n", s->name, dtype_name(s->storage),
                       s->level == LEVEL_GLOBAL ? "optimizer" : emit_level_names[s->level]);
         } else if (s->kind == SLOT_COUNT) {
-            sb_printf(out, "  %-12s applied steps of %s\n", s->name, s->level == LEVEL_GLOBAL ? "the rule" : "each tensor");
+            sb_printf(out, "  %-12s applied steps of %s\n", s->name,
+                      s->level == LEVEL_GLOBAL ? "the rule" : "each tensor");
         }
     }
     sb_printf(out, "  %d bytes of state per element", bytes);
@@ -217,9 +215,10 @@ static void explain_hypers(const Plan *p, StrBuf *out)
     bool any = false;
     for (uint32_t i = 0; i < p->m->nslots; i++) {
         const Slot *s = &p->m->slots[i];
-        if (s->kind != SLOT_HYPER)
-            continue;
-        sb_puts(out, any ? "" : "\nhyperparameters: values at run time, changing one compiles nothing\n");
+        if (s->kind != SLOT_HYPER) continue;
+        sb_puts(out,
+                any ? ""
+                    : "\nhyperparameters: values at run time, changing one compiles nothing\n");
         any = true;
         sb_printf(out, "  %-36s ", s->path && *s->path ? s->path : s->name);
         if (s->has_default) {
@@ -232,7 +231,8 @@ static void explain_hypers(const Plan *p, StrBuf *out)
         emit_decimal(out, s->lo);
         sb_puts(out, ", ");
         emit_decimal(out, s->hi);
-        sb_printf(out, "%c%s\n", s->hi_open ? ')' : ']', s->level == LEVEL_GLOBAL ? ", one for all groups" : "");
+        sb_printf(out, "%c%s\n", s->hi_open ? ')' : ']',
+                  s->level == LEVEL_GLOBAL ? ", one for all groups" : "");
     }
 }
 
@@ -242,8 +242,7 @@ static bool *kernel_scalars(Arena *a, const Plan *p, const Variant *v)
     bool *set = ARENA_ARRAY(a, bool, p->m->bodies[v->body].n + 1);
     for (uint32_t i = 0; i < v->nkernels; i++) {
         KernelInfo info = emit_kernel_info(a, p, v, &v->kernels[i]);
-        for (uint32_t k = 0; k < info.nscalars; k++)
-            set[info.scalars[k]] = true;
+        for (uint32_t k = 0; k < info.nscalars; k++) set[info.scalars[k]] = true;
     }
     return set;
 }
@@ -251,7 +250,8 @@ static bool *kernel_scalars(Arena *a, const Plan *p, const Variant *v)
 /* The scalars that kernels read, where they are more than a hyperparameter rounded, by level. */
 static void explain_hoisted(const Plan *p, const Variant *v, StrBuf *out)
 {
-    static const char *const whose[LEVEL_COUNT] = {"once", "once per group", "once per group and step count", "once per tensor"};
+    static const char *const whose[LEVEL_COUNT] = {
+        "once", "once per group", "once per group and step count", "once per tensor"};
     const IrBody *b = &p->m->bodies[v->body];
     bool *read = kernel_scalars(out->arena, p, v), any = false;
     for (int l = 0; l < LEVEL_COUNT; l++) {
@@ -261,13 +261,12 @@ static void explain_hoisted(const Plan *p, const Variant *v, StrBuf *out)
         for (uint32_t i = 0; i < b->n; i++) {
             const Ins *ins = &b->ins[i];
             bool plain = ins->op == IR_ROUND && b->ins[ins->arg[0]].op == IR_LOAD;
-            if (!read[i] || p->level[v->body][i] != l || plain || ins->op == IR_LOAD)
-                continue;
-            if (!any)
-                sb_puts(out, "\ncomputed outside of the elements, in f64, rounded once\n");
+            if (!read[i] || p->level[v->body][i] != l || plain || ins->op == IR_LOAD) continue;
+            if (!any) sb_puts(out, "\ncomputed outside of the elements, in f64, rounded once\n");
             any = true;
             if (!shown++)
-                sb_printf(out, "  %s (%u value%s)\n", whose[l], (unsigned)values, values == 1 ? "" : "s");
+                sb_printf(out, "  %s (%u value%s)\n", whose[l], (unsigned)values,
+                          values == 1 ? "" : "s");
             sb_printf(out, "      %s\n", expression(out->arena, p, v->body, i));
         }
     }
@@ -286,8 +285,7 @@ static void list_values(const Plan *p, const Kernel *k, ValueHow how, const char
 {
     bool any = false;
     for (uint32_t i = 0; i < k->nvals; i++) {
-        if (k->vals[i].how != how)
-            continue;
+        if (k->vals[i].how != how) continue;
         sb_printf(out, "%s%s", any ? ", " : verb, elem_label(out->arena, p, k->vals[i].elem));
         any = true;
     }
@@ -299,7 +297,8 @@ static void explain_kernel(const Plan *p, const Variant *v, const Kernel *k, Str
     Arena *a = out->arena;
     const IrBody *b = &p->m->bodies[v->body];
     bool skips = false;
-    sb_printf(out, "    kernel: %d bytes read, %d written, %d operations per element\n", k->bytes_read, k->bytes_written, k->flops);
+    sb_printf(out, "    kernel: %d bytes read, %d written, %d operations per element\n",
+              k->bytes_read, k->bytes_written, k->flops);
     list_values(p, k, VAL_LOAD, "      loads ", out);
     list_values(p, k, VAL_RELOAD, "      reloads what an earlier phase stored: ", out);
     list_values(p, k, VAL_TEMP, "      reads ", out);
@@ -313,7 +312,8 @@ static void explain_kernel(const Plan *p, const Variant *v, const Kernel *k, Str
     }
     sb_puts(out, skips ? "; nothing where the step is skipped\n" : k->nstores ? "\n" : "");
     for (uint32_t i = 0; i < k->nreduces; i++)
-        sb_printf(out, "      reduces %s\n", expression(a, p, v->body, p->reduces[k->reduces[i]].ins));
+        sb_printf(out, "      reduces %s\n",
+                  expression(a, p, v->body, p->reduces[k->reduces[i]].ins));
 }
 
 static void explain_steps(const Plan *p, const Variant *v, StrBuf *out)
@@ -324,10 +324,8 @@ static void explain_steps(const Plan *p, const Variant *v, StrBuf *out)
         bool kernel = false;
         for (uint32_t i = 0; i < p->nprograms; i++)
             values += p->programs[i].phase == ph ? p->programs[i].nvals : 0;
-        for (uint32_t i = 0; i < v->nkernels; i++)
-            kernel = kernel || v->kernels[i].phase == ph;
-        if (!values && !kernel)
-            continue;
+        for (uint32_t i = 0; i < v->nkernels; i++) kernel = kernel || v->kernels[i].phase == ph;
+        if (!values && !kernel) continue;
         if (ph < p->nphases)
             sb_printf(out, "  phase %d\n", ph);
         else
@@ -337,16 +335,14 @@ static void explain_steps(const Plan *p, const Variant *v, StrBuf *out)
         if (p->skip.level != LEVEL_NONE && p->skip_phase == ph)
             sb_puts(out, "    from here on it is known whether the step is skipped\n");
         for (uint32_t i = 0; i < v->nkernels; i++) {
-            if (v->kernels[i].phase == ph)
-                explain_kernel(p, v, &v->kernels[i], out);
+            if (v->kernels[i].phase == ph) explain_kernel(p, v, &v->kernels[i], out);
         }
     }
 }
 
 static void explain_why(const Variant *v, StrBuf *out)
 {
-    if (!*v->why)
-        return;
+    if (!*v->why) return;
     sb_puts(out, "\nwhy\n");
     for (const char *s = v->why; *s;) {
         size_t n = strcspn(s, "\n");
@@ -355,20 +351,22 @@ static void explain_why(const Variant *v, StrBuf *out)
     }
 }
 
-/* ---- hints ---------------------------------------------------------------------------------------------------------------------- */
+/* ---- hints
+ * ----------------------------------------------------------------------------------------------------------------------
+ */
 
 static void put_place(const Plan *p, uint32_t body, IrRef ref, StrBuf *out)
 {
     const IrBody *b = &p->m->bodies[body];
-    if (!p->m->sources || !b->loc || b->loc[ref].begin == 0)
-        return;
+    if (!p->m->sources || !b->loc || b->loc[ref].begin == 0) return;
     const char *name;
     int line, col;
     source_position(p->m->sources, b->loc[ref].begin, &name, &line, &col);
     sb_printf(out, "%s:%d:%d: ", name, line, col);
 }
 
-/* x / c with a scalar c divides every element; so does s * x / c, where s / c * x would divide once. */
+/* x / c with a scalar c divides every element; so does s * x / c, where s / c * x would divide
+ * once. */
 static void hint_division(const Plan *p, uint32_t body, IrRef ref, StrBuf *out)
 {
     const IrBody *b = &p->m->bodies[body];
@@ -384,7 +382,8 @@ static void hint_division(const Plan *p, uint32_t body, IrRef ref, StrBuf *out)
     }
     sb_puts(out, "  ");
     put_place(p, body, ref, out);
-    sb_printf(out, "%s divides every element; %s divides once (and rounds otherwise)\n", all, better);
+    sb_printf(out, "%s divides every element; %s divides once (and rounds otherwise)\n", all,
+              better);
 }
 
 static void explain_hints(const Plan *p, const Variant *v, StrBuf *out)
@@ -393,11 +392,11 @@ static void explain_hints(const Plan *p, const Variant *v, StrBuf *out)
     StrBuf hints = {.arena = out->arena};
     for (uint32_t i = 0; i < b->n; i++) {
         const Ins *ins = &b->ins[i];
-        if (p->phase[v->body][i] >= 0 && ins->op == IR_DIV && plan_is_element(b, i) && !plan_is_element(b, ins->arg[1]))
+        if (p->phase[v->body][i] >= 0 && ins->op == IR_DIV && plan_is_element(b, i) &&
+            !plan_is_element(b, ins->arg[1]))
             hint_division(p, v->body, i, &hints);
     }
-    if (hints.len)
-        sb_printf(out, "\nhints\n%s", hints.text);
+    if (hints.len) sb_printf(out, "\nhints\n%s", hints.text);
 }
 
 void plan_explain(const Plan *p, const Variant *v, StrBuf *out)

@@ -1,7 +1,8 @@
-/* plan_internal.h - what the parts of the planner share: a body's phases, and the choice of what each sweep moves.
+/* plan_internal.h - what the parts of the planner share: a body's phases, and the choice of what
+ * each sweep moves.
  *
- * plan.c decides phases, places and scalar programs; plan_sweep.c finds the cheapest set of sweeps over memory for one storage;
- * plan_variant.c writes the choice down as kernels.
+ * plan.c decides phases, places and scalar programs; plan_sweep.c finds the cheapest set of sweeps
+ * over memory for one storage; plan_variant.c writes the choice down as kernels.
  */
 #ifndef CODEGEN_PLAN_INTERNAL_H
 #define CODEGEN_PLAN_INTERNAL_H
@@ -21,8 +22,7 @@ typedef struct BodyPhases {
 /* The phase from which on a value can be used. */
 static inline int plan_ready(const IrBody *b, const int *phase, IrRef ref)
 {
-    if (ref == IR_NONE)
-        return 0;
+    if (ref == IR_NONE) return 0;
     return phase[ref] + (ir_is_reduce(&b->ins[ref]) ? 1 : 0);
 }
 static inline bool plan_is_element(const IrBody *b, IrRef ref)
@@ -59,8 +59,9 @@ typedef struct Sweeps {
     SweepKernel *kernels; /* one per phase */
 } Sweeps;
 
-/* The cheapest sweeps; fewer bytes, then fewer temporaries, then fewer operations. `no_early`: all stores in the last phase and no
- * temporary, which is always possible. False: more element stores than PLAN_MAX_STORES. */
-bool sweep_search(Arena *a, const BodyPhases *bp, const DType *storage, bool no_early, bool no_temps,
-                  Sweeps *out);
+/* The cheapest sweeps; fewer bytes, then fewer temporaries, then fewer operations. `no_early`: all
+ * stores in the last phase and no temporary, which is always possible. False: more element stores
+ * than PLAN_MAX_STORES. */
+bool sweep_search(Arena *a, const BodyPhases *bp, const DType *storage, bool no_early,
+                  bool no_temps, Sweeps *out);
 #endif

@@ -1,6 +1,7 @@
 /* plan_print.c - the text form of a plan (--emit=plan), documented in docs/plan.md.
  *
- * Requires: a plan and one of its variants. Ensures: the same text for the same plan, everything that backends act on included.
+ * Requires: a plan and one of its variants. Ensures: the same text for the same plan, everything
+ * that backends act on included.
  *
  *     phase 2
  *       s2_tensor %49 %51 %54:=tensor[5] … %62:=tensor[9]
@@ -29,8 +30,7 @@ static void print_elem(StrBuf *out, const IrModule *m, uint32_t elem)
 
 static void print_guard(StrBuf *out, IrRef guard)
 {
-    if (guard != IR_NONE)
-        sb_printf(out, " if %%%u", (unsigned)guard);
+    if (guard != IR_NONE) sb_printf(out, " if %%%u", (unsigned)guard);
 }
 
 static void print_program(StrBuf *out, const Plan *p, const ScalarProgram *sp)
@@ -41,8 +41,7 @@ static void print_program(StrBuf *out, const Plan *p, const ScalarProgram *sp)
     for (uint32_t i = 0; i < sp->nvals; i++) {
         Place at = p->place[sp->body][sp->vals[i]];
         sb_printf(out, " %%%u", (unsigned)sp->vals[i]);
-        if (at.level != LEVEL_NONE)
-            sb_puts(out, ":=");
+        if (at.level != LEVEL_NONE) sb_puts(out, ":=");
         print_place(out, at);
     }
     for (uint32_t i = 0; i < sp->nstores; i++) {
@@ -54,12 +53,12 @@ static void print_program(StrBuf *out, const Plan *p, const ScalarProgram *sp)
     sb_puts(out, "\n");
 }
 
-static void print_values(StrBuf *out, const Plan *p, const Kernel *k, ValueHow how, const char *title)
+static void print_values(StrBuf *out, const Plan *p, const Kernel *k, ValueHow how,
+                         const char *title)
 {
     const char *lead = title;
     for (uint32_t i = 0; i < k->nvals; i++) {
-        if (k->vals[i].how != how)
-            continue;
+        if (k->vals[i].how != how) continue;
         sb_printf(out, "%s ", lead);
         lead = "";
         if (how != VAL_COMPUTE) {
@@ -84,8 +83,7 @@ static void print_kernel(StrBuf *out, const Plan *p, const Kernel *k)
         print_guard(out, k->stores[i].guard);
     }
     for (uint32_t i = 0; i < k->nreduces; i++)
-        sb_printf(out, "%s%%%u", i ? " " : " | reduce ",
-                  (unsigned)p->reduces[k->reduces[i]].ins);
+        sb_printf(out, "%s%%%u", i ? " " : " | reduce ", (unsigned)p->reduces[k->reduces[i]].ins);
     sb_printf(out, "\n     %d read + %d written bytes, %d operations per element\n", k->bytes_read,
               k->bytes_written, k->flops);
 }
@@ -93,20 +91,18 @@ static void print_kernel(StrBuf *out, const Plan *p, const Kernel *k)
 static void print_join(StrBuf *out, const Plan *p, const PlanReduce *r)
 {
     const Ins *ins = &p->m->bodies[r->body].ins[r->ins];
-    sb_printf(out, "  join %%%u %s[%s] -> ", (unsigned)r->ins,
-              reduce_info[ins->op - IR_RED].name, ins->rate == RATE_GLOBAL ? "all" : rate_name(ins->rate));
+    sb_printf(out, "  join %%%u %s[%s] -> ", (unsigned)r->ins, reduce_info[ins->op - IR_RED].name,
+              ins->rate == RATE_GLOBAL ? "all" : rate_name(ins->rate));
     print_place(out, r->result);
     if (r->of_scalars) {
         sb_puts(out, " of ");
         print_place(out, r->arg);
-        if (r->arg2.level != LEVEL_NONE)
-            sb_puts(out, " ");
+        if (r->arg2.level != LEVEL_NONE) sb_puts(out, " ");
         print_place(out, r->arg2);
     } else {
         sb_printf(out, " of column %u", (unsigned)r->partial);
     }
-    if (r->guard.level != LEVEL_NONE)
-        sb_puts(out, " where ");
+    if (r->guard.level != LEVEL_NONE) sb_puts(out, " where ");
     print_place(out, r->guard);
     sb_puts(out, "\n");
 }
@@ -127,8 +123,7 @@ void plan_print(const Plan *p, const Variant *v, StrBuf *out)
     for (int ph = 0; ph <= p->nphases; ph++) {
         sb_printf(out, ph < p->nphases ? "phase %d\n" : "end\n", ph);
         for (uint32_t i = 0; i < p->nprograms; i++) {
-            if (p->programs[i].phase == ph)
-                print_program(out, p, &p->programs[i]);
+            if (p->programs[i].phase == ph) print_program(out, p, &p->programs[i]);
         }
         if (p->skip.level != LEVEL_NONE && p->skip_phase == ph) {
             sb_puts(out, "  skip if ");
@@ -136,19 +131,16 @@ void plan_print(const Plan *p, const Variant *v, StrBuf *out)
             sb_puts(out, "\n");
         }
         for (uint32_t i = 0; i < v->nkernels; i++) {
-            if (v->kernels[i].phase != ph)
-                continue;
+            if (v->kernels[i].phase != ph) continue;
             print_kernel(out, p, &v->kernels[i]);
             read += v->kernels[i].bytes_read;
             written += v->kernels[i].bytes_written;
         }
         for (uint32_t i = 0; i < p->nreduces; i++) {
-            if (p->reduces[i].phase == ph)
-                print_join(out, p, &p->reduces[i]);
+            if (p->reduces[i].phase == ph) print_join(out, p, &p->reduces[i]);
         }
     }
-    for (uint32_t i = 0; i < p->ncommit; i++)
-        print_program(out, p, &p->commit[i]);
+    for (uint32_t i = 0; i < p->ncommit; i++) print_program(out, p, &p->commit[i]);
     sb_printf(out, "total %d bytes per element (%d read, %d written), %u sweep%s, %u temporar%s\n",
               read + written, read, written, (unsigned)v->nkernels, v->nkernels == 1 ? "" : "s",
               (unsigned)v->ntemps, v->ntemps == 1 ? "y" : "ies");

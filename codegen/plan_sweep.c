@@ -1,13 +1,16 @@
-/* plan_sweep.c - which sweep over memory loads, computes and stores what: the search for the fewest bytes per element.
+/* plan_sweep.c - which sweep over memory loads, computes and stores what: the search for the fewest
+ * bytes per element.
  *
- * Requires: phases of one body (plan.c). Ensures: every element store and reduction happens in exactly one phase, not before its
- * value and guard are known; a value that a phase needs is loaded from a slot not stored in an earlier phase, reloaded from a slot
- * that an earlier phase stored and that holds it exactly, read from an f32 temporary, or computed from such. Storing everything in
- * the last phase is always possible, so there is always a plan. The search tries all phases of all stores (earliest and last only
- * where that is too many), and for each adds temporaries one by one while they save bytes.
+ * Requires: phases of one body (plan.c). Ensures: every element store and reduction happens in
+ * exactly one phase, not before its value and guard are known; a value that a phase needs is loaded
+ * from a slot not stored in an earlier phase, reloaded from a slot that an earlier phase stored and
+ * that holds it exactly, read from an f32 temporary, or computed from such. Storing everything in
+ * the last phase is always possible, so there is always a plan. The search tries all phases of all
+ * stores (earliest and last only where that is too many), and for each adds temporaries one by one
+ * while they save bytes.
  *
- *     lamb, f32:     phase 1 stores m, v; phase 2 reloads them and computes the direction again        44 bytes
- *     lamb, bf16 m:  a stored m is not the m' that the direction needs: all stores in phase 2
+ *     lamb, f32:     phase 1 stores m, v; phase 2 reloads them and computes the direction again 44
+ * bytes lamb, bf16 m:  a stored m is not the m' that the direction needs: all stores in phase 2
  */
 #include "plan_internal.h"
 #include <limits.h>
@@ -40,18 +43,16 @@ static const Slot *slot_of(const Search *s, uint32_t store)
     return &s->bp->m->slots[s->b->stores[store].slot];
 }
 
-/* ---- what slots hold after their stores -------------------------------------------------------------------------------------- */
+/* ---- what slots hold after their stores
+ * -------------------------------------------------------------------------------------- */
 
 /* The guard without its conjunct `noskip`: IR_NONE if nothing else is left. */
 static IrRef without_noskip(const IrBody *b, IrRef guard)
 {
-    if (plan_is_true(b, guard) || guard == b->noskip)
-        return IR_NONE;
+    if (plan_is_true(b, guard) || guard == b->noskip) return IR_NONE;
     const Ins *ins = &b->ins[guard];
-    if (ins->op == IR_AND && ins->arg[0] == b->noskip)
-        return without_noskip(b, ins->arg[1]);
-    if (ins->op == IR_AND && ins->arg[1] == b->noskip)
-        return without_noskip(b, ins->arg[0]);
+    if (ins->op == IR_AND && ins->arg[0] == b->noskip) return without_noskip(b, ins->arg[1]);
+    if (ins->op == IR_AND && ins->arg[1] == b->noskip) return without_noskip(b, ins->arg[0]);
     return guard;
 }
 
@@ -67,13 +68,13 @@ static void hold(Search *s, uint32_t store, IrRef value)
         ARENA_PUSH(s->a, s->held, s->nheld, s->held_cap, h);
 }
 
-/* A skipped step runs through all phases, and its exports are what they would be in an applied one; but its slots hold what they
- * held. So where an export depends on what kernels compute after the verdict, nothing is reloaded. */
+/* A skipped step runs through all phases, and its exports are what they would be in an applied one;
+ * but its slots hold what they held. So where an export depends on what kernels compute after the
+ * verdict, nothing is reloaded. */
 static bool reloads_reach_exports(const Search *s)
 {
     const IrBody *b = s->b;
-    if (b->noskip == IR_NONE)
-        return false;
+    if (b->noskip == IR_NONE) return false;
     int verdict = plan_ready(b, s->bp->phase, b->noskip);
     for (uint32_t i = 0; i < b->nstores; i++) {
         if (slot_of(s, i)->kind == SLOT_EXPORT &&
@@ -86,17 +87,14 @@ static bool reloads_reach_exports(const Search *s)
 static void find_held(Search *s)
 {
     const IrBody *b = s->b;
-    if (reloads_reach_exports(s))
-        return;
+    if (reloads_reach_exports(s)) return;
     for (uint32_t i = 0; i < b->nstores; i++) {
         const IrStore *st = &b->stores[i];
-        if (!plan_is_element_store(s->bp->m, b, st) || !plan_is_element(b, st->value))
-            continue;
+        if (!plan_is_element_store(s->bp->m, b, st) || !plan_is_element(b, st->value)) continue;
         if (s->storage[slot_of(s, i)->index] != (DType)b->ins[st->value].dtype)
             continue; /* rounded by its storage */
         IrRef guard = without_noskip(b, st->guard);
-        if (guard == IR_NONE)
-            hold(s, i, st->value);
+        if (guard == IR_NONE) hold(s, i, st->value);
         /* Under a guard the slot holds select(guard, value, what it held). */
         for (uint32_t r = 0; guard != IR_NONE && r < b->n; r++) {
             const Ins *sel = &b->ins[r];
@@ -108,7 +106,9 @@ static void find_held(Search *s)
     }
 }
 
-/* ---- the cost of one choice ----------------------------------------------------------------------------------------------------- */
+/* ---- the cost of one choice
+ * -----------------------------------------------------------------------------------------------------
+ */
 
 typedef struct Kernelizer {
     const Search *s;
@@ -123,8 +123,7 @@ typedef struct Kernelizer {
 static void read_slot(Kernelizer *z, uint32_t elem, int bytes)
 {
     uint32_t bit = elem & 255;
-    if (z->read_elems[bit / 64] >> (bit % 64) & 1)
-        return;
+    if (z->read_elems[bit / 64] >> (bit % 64) & 1) return;
     z->read_elems[bit / 64] |= 1ull << (bit % 64);
     z->k->read += bytes;
 }
@@ -137,8 +136,7 @@ static bool provide_load(Kernelizer *z, IrRef ref)
     const Ins *ins = &s->b->ins[ref];
     const Slot *slot = &s->bp->m->slots[ins->lit.slot];
     int store = s->stored_by_elem[slot->index];
-    if (store >= 0 && z->w->store_phase[store] < z->phase)
-        return false;
+    if (store >= 0 && z->w->store_phase[store] < z->phase) return false;
     z->k->how[ref] = 1 + VAL_LOAD;
     z->k->from[ref] = (uint8_t)slot->index;
     read_slot(z, slot->index, dtype_size(s->storage[slot->index]));
@@ -178,21 +176,17 @@ static bool provide_temp(Kernelizer *z, IrRef ref)
 static void provide(Kernelizer *z, IrRef ref)
 {
     const IrBody *b = z->s->b;
-    if (!plan_is_element(b, ref) || z->k->how[ref])
-        return;
+    if (!plan_is_element(b, ref) || z->k->how[ref]) return;
     const Ins *ins = &b->ins[ref];
-    if (ins->op == IR_LOAD && provide_load(z, ref))
-        return;
-    if (provide_reload(z, ref) || provide_temp(z, ref))
-        return;
+    if (ins->op == IR_LOAD && provide_load(z, ref)) return;
+    if (provide_reload(z, ref) || provide_temp(z, ref)) return;
     if (ins->op == IR_LOAD) {
         z->impossible++;
         return;
     }
     z->k->how[ref] = 1 + VAL_COMPUTE;
     z->k->flops++;
-    for (int k = 0; k < ir_arity(ins); k++)
-        provide(z, ins->arg[k]);
+    for (int k = 0; k < ir_arity(ins); k++) provide(z, ins->arg[k]);
 }
 
 static void provide_roots(Kernelizer *z)
@@ -201,15 +195,12 @@ static void provide_roots(Kernelizer *z)
     const IrBody *b = s->b;
     for (uint32_t i = 0; i < b->n; i++) {
         const Ins *ins = &b->ins[i];
-        if (!s->bp->live[i] || !ir_is_reduce(ins) || s->bp->phase[i] != z->phase)
-            continue;
+        if (!s->bp->live[i] || !ir_is_reduce(ins) || s->bp->phase[i] != z->phase) continue;
         z->k->flops += plan_is_element(b, ins->arg[0]);
-        for (int k = 0; k < ir_arity(ins); k++)
-            provide(z, ins->arg[k]);
+        for (int k = 0; k < ir_arity(ins); k++) provide(z, ins->arg[k]);
     }
     for (uint32_t i = 0; i < b->nstores; i++) {
-        if (z->w->store_phase[i] != z->phase)
-            continue;
+        if (z->w->store_phase[i] != z->phase) continue;
         z->k->written += dtype_size(s->storage[slot_of(s, i)->index]);
         provide(z, b->stores[i].value);
     }
@@ -225,19 +216,18 @@ static Kernelizer kernelize(const Search *s, Sweeps *w, int phase, uint64_t drop
     return z;
 }
 
-/* Prices the choice in w (phases of stores, temporaries) and fills its kernels; each phase drops reloads that do not pay. */
+/* Prices the choice in w (phases of stores, temporaries) and fills its kernels; each phase drops
+ * reloads that do not pay. */
 static int price(const Search *s, Sweeps *w)
 {
     int impossible = 0;
     w->bytes = w->flops = 0;
-    for (uint32_t i = 0; i < w->ntemps; i++)
-        w->temp_phase[i] = -1;
+    for (uint32_t i = 0; i < w->ntemps; i++) w->temp_phase[i] = -1;
     for (int ph = 0; ph < s->bp->nphases; ph++) {
         uint64_t dropped = 0;
         Kernelizer z = kernelize(s, w, ph, dropped);
         for (uint32_t i = 0; i < s->nheld && i < 64; i++) {
-            if (w->store_phase[s->held[i].store] >= ph)
-                continue;
+            if (w->store_phase[s->held[i].store] >= ph) continue;
             int before = w->kernels[ph].read + z.impossible * IMPOSSIBLE;
             Kernelizer t = kernelize(s, w, ph, dropped | 1ull << i);
             if (w->kernels[ph].read + t.impossible * IMPOSSIBLE < before) {
@@ -268,10 +258,8 @@ static int price(const Search *s, Sweeps *w)
 
 static bool better(const Sweeps *x, const Sweeps *y)
 {
-    if (x->bytes != y->bytes)
-        return x->bytes < y->bytes;
-    if (x->ntemps != y->ntemps)
-        return x->ntemps < y->ntemps;
+    if (x->bytes != y->bytes) return x->bytes < y->bytes;
+    if (x->ntemps != y->ntemps) return x->ntemps < y->ntemps;
     return x->flops < y->flops;
 }
 
@@ -300,14 +288,15 @@ static void add_temps(const Search *s, Sweeps *w)
                 found = true;
             }
         }
-        if (!found)
-            break;
+        if (!found) break;
         keep(w, &best);
     }
     price(s, w);
 }
 
-/* ---- the search ----------------------------------------------------------------------------------------------------------------- */
+/* ---- the search
+ * -----------------------------------------------------------------------------------------------------------------
+ */
 
 static void find_candidates(Search *s)
 {
@@ -324,14 +313,14 @@ static void find_candidates(Search *s)
 static int earliest(const Search *s, uint32_t store)
 {
     const IrStore *st = &s->b->stores[store];
-    if (!plan_is_element_store(s->bp->m, s->b, st))
-        return -1;
+    if (!plan_is_element_store(s->bp->m, s->b, st)) return -1;
     int v = plan_ready(s->b, s->bp->phase, st->value);
     int g = plan_is_true(s->b, st->guard) ? 0 : plan_ready(s->b, s->bp->phase, st->guard);
     return v > g ? v : g;
 }
 
-/* Tries combination after combination; `step` is 1, or jumps from a store's first phase to the last. */
+/* Tries combination after combination; `step` is 1, or jumps from a store's first phase to the
+ * last. */
 static void try_all(const Search *s, const int *first, bool ends_only, bool no_temps, Sweeps *w,
                     Sweeps *best)
 {
@@ -343,20 +332,17 @@ static void try_all(const Search *s, const int *first, bool ends_only, bool no_t
             price(s, w);
         else
             add_temps(s, w);
-        if (better(w, best))
-            keep(best, w);
+        if (better(w, best)) keep(best, w);
         uint32_t i = 0;
         for (; i < n; i++) {
-            if (first[i] < 0 || first[i] == last)
-                continue;
+            if (first[i] < 0 || first[i] == last) continue;
             if (w->store_phase[i] < last) {
                 w->store_phase[i] = ends_only ? last : w->store_phase[i] + 1;
                 break;
             }
             w->store_phase[i] = first[i];
         }
-        if (i == n)
-            return;
+        if (i == n) return;
     }
 }
 
@@ -370,16 +356,14 @@ static SweepKernel *kernels_new(Arena *a, const BodyPhases *bp)
     return k;
 }
 
-bool sweep_search(Arena *a, const BodyPhases *bp, const DType *storage, bool no_early, bool no_temps,
-                  Sweeps *out)
+bool sweep_search(Arena *a, const BodyPhases *bp, const DType *storage, bool no_early,
+                  bool no_temps, Sweeps *out)
 {
     const IrBody *b = bp->b;
     Search s = {.a = a, .bp = bp, .b = b, .storage = storage};
-    if (b->nstores > PLAN_MAX_STORES || bp->m->nelem + PLAN_MAX_TEMPS > 255)
-        return false;
+    if (b->nstores > PLAN_MAX_STORES || bp->m->nelem + PLAN_MAX_TEMPS > 255) return false;
     s.stored_by_elem = ARENA_ARRAY(a, int, bp->m->nelem + 1);
-    for (uint32_t i = 0; i < bp->m->nelem; i++)
-        s.stored_by_elem[i] = -1;
+    for (uint32_t i = 0; i < bp->m->nelem; i++) s.stored_by_elem[i] = -1;
     Sweeps w = {.kernels = kernels_new(a, bp)};
     *out = w;
     int first[PLAN_MAX_STORES];
@@ -387,8 +371,7 @@ bool sweep_search(Arena *a, const BodyPhases *bp, const DType *storage, bool no_
     for (uint32_t i = 0; i < b->nstores; i++) {
         first[i] = earliest(&s, i);
         w.store_phase[i] = first[i] < 0 ? -1 : bp->nphases - 1;
-        if (first[i] < 0)
-            continue;
+        if (first[i] < 0) continue;
         s.stored_by_elem[slot_of(&s, i)->index] = (int)i;
         combinations *= bp->nphases - first[i];
         ends *= first[i] < bp->nphases - 1 ? 2 : 1;
@@ -402,9 +385,9 @@ bool sweep_search(Arena *a, const BodyPhases *bp, const DType *storage, bool no_
     else
         add_temps(&s, &w);
     keep(out, &w);
-    if (!no_early && bp->nphases > 1 && (combinations <= MAX_COMBINATIONS || ends <= MAX_COMBINATIONS)) {
-        for (uint32_t i = 0; i < b->nstores; i++)
-            w.store_phase[i] = first[i];
+    if (!no_early && bp->nphases > 1 &&
+        (combinations <= MAX_COMBINATIONS || ends <= MAX_COMBINATIONS)) {
+        for (uint32_t i = 0; i < b->nstores; i++) w.store_phase[i] = first[i];
         try_all(&s, first, combinations > MAX_COMBINATIONS, no_temps, &w, out);
     }
     price(&s, out);

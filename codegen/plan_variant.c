@@ -1,7 +1,9 @@
-/* plan_variant.c - the kernels of one body under one storage: the cheapest sweeps (plan_sweep.c), written down.
+/* plan_variant.c - the kernels of one body under one storage: the cheapest sweeps (plan_sweep.c),
+ * written down.
  *
- * Requires: a plan, and one dtype per element slot. Ensures: kernels in order of phase, values in order of the body, so operands
- * come first; a phase without element work has no kernel. `why` says what the choice cost against the others, one line each.
+ * Requires: a plan, and one dtype per element slot. Ensures: kernels in order of phase, values in
+ * order of the body, so operands come first; a phase without element work has no kernel. `why` says
+ * what the choice cost against the others, one line each.
  *
  *     plan_variant(a, lamb, 0, {f32, f32, f32, f32})
  *         phase 0: load g | reduce                    4 bytes
@@ -24,8 +26,7 @@ static void write_values(const Writer *x, int phase, Kernel *k)
     const SweepKernel *sk = &x->w->kernels[phase];
     k->vals = ARENA_ARRAY(x->a, KernelValue, x->b->n + 1);
     for (uint32_t i = 0; i < x->b->n; i++) {
-        if (!sk->how[i])
-            continue;
+        if (!sk->how[i]) continue;
         ValueHow how = (ValueHow)(sk->how[i] - 1);
         uint32_t elem = how == VAL_TEMP ? x->p->m->nelem + sk->from[i] : sk->from[i];
         k->vals[k->nvals++] = (KernelValue){i, how, how == VAL_COMPUTE ? 0 : elem};
@@ -37,8 +38,7 @@ static void write_stores(const Writer *x, int phase, Kernel *k)
     const IrBody *b = x->b;
     k->stores = ARENA_ARRAY(x->a, KernelStore, b->nstores + x->w->ntemps + 1);
     for (uint32_t i = 0; i < b->nstores; i++) {
-        if (x->w->store_phase[i] != phase)
-            continue;
+        if (x->w->store_phase[i] != phase) continue;
         IrRef guard = plan_is_true(b, b->stores[i].guard) ? IR_NONE : b->stores[i].guard;
         uint32_t elem = x->p->m->slots[b->stores[i].slot].index;
         k->stores[k->nstores++] = (KernelStore){elem, b->stores[i].value, guard};
@@ -64,8 +64,7 @@ static void compare(StrBuf *out, const Sweeps *w, const Sweeps *other, const cha
 {
     bool same = other->ntemps == w->ntemps &&
                 memcmp(other->store_phase, w->store_phase, sizeof w->store_phase) == 0;
-    if (!same)
-        sb_printf(out, "%s: %d bytes per element\n", what, other->bytes);
+    if (!same) sb_printf(out, "%s: %d bytes per element\n", what, other->bytes);
 }
 
 static void explain_choice(const Writer *x, const BodyPhases *bp, StrBuf *out)
@@ -103,12 +102,10 @@ Variant *plan_variant(Arena *a, const Plan *p, uint32_t body, const DType *stora
     v->storage = ARENA_ARRAY(a, DType, m->nelem + 1);
     memcpy(v->storage, storage, m->nelem * sizeof *storage);
     bool *live = ARENA_ARRAY(a, bool, b->n + 1);
-    for (uint32_t i = 0; i < b->n; i++)
-        live[i] = p->phase[body][i] >= 0;
+    for (uint32_t i = 0; i < b->n; i++) live[i] = p->phase[body][i] >= 0;
     BodyPhases bp = {m, b, live, p->phase[body], p->nphases};
     Sweeps w;
-    if (!sweep_search(a, &bp, storage, false, false, &w))
-        return NULL;
+    if (!sweep_search(a, &bp, storage, false, false, &w)) return NULL;
     v->ntemps = w.ntemps;
     v->kernels = ARENA_ARRAY(a, Kernel, p->nphases);
     Writer x = {a, p, b, v, &w};
@@ -120,8 +117,7 @@ Variant *plan_variant(Arena *a, const Plan *p, uint32_t body, const DType *stora
         write_values(&x, ph, &k);
         write_stores(&x, ph, &k);
         write_reduces(&x, ph, &k);
-        if (k.nvals || k.nstores || k.nreduces)
-            v->kernels[v->nkernels++] = k;
+        if (k.nvals || k.nstores || k.nreduces) v->kernels[v->nkernels++] = k;
     }
     StrBuf why = {.arena = a};
     explain_choice(&x, &bp, &why);

@@ -27,8 +27,9 @@ struct DsJoin {
     double *global;
     double *roots;          /* roots[column * nspans + span] */
     unsigned char *present; /* the same shape */
-    double *uniform;        /* one for each row: scratch of reductions of values that are the same for all elements */
-    double *vector;         /* one for every 4096 spans: scratch of reductions of one value per tensor */
+    double *uniform; /* one for each row: scratch of reductions of values that are the same for all
+                        elements */
+    double *vector;  /* one for every 4096 spans: scratch of reductions of one value per tensor */
 };
 struct DsScalars {
     double *global;
@@ -41,10 +42,16 @@ struct DsScalars {
     long long nactive;
 };
 
-/* Four elements from p[i] on, of which n exist: one access of 16 bytes (8 for 16-bit elements) where all four exist and the buffer
- * is aligned, single ones otherwise. */
-DS_FN bool ds_wide(const float *p) { return ((ds_u64)p & 15) == 0; }
-DS_FN bool ds_wide(const ds_u16 *p) { return ((ds_u64)p & 7) == 0; }
+/* Four elements from p[i] on, of which n exist: one access of 16 bytes (8 for 16-bit elements)
+ * where all four exist and the buffer is aligned, single ones otherwise. */
+DS_FN bool ds_wide(const float *p)
+{
+    return ((ds_u64)p & 15) == 0;
+}
+DS_FN bool ds_wide(const ds_u16 *p)
+{
+    return ((ds_u64)p & 7) == 0;
+}
 DS_FN void ds_get(const float *p, int i, int n, bool wide, float x[4])
 {
     if (wide && n >= 4) {
@@ -55,8 +62,7 @@ DS_FN void ds_get(const float *p, int i, int n, bool wide, float x[4])
         x[3] = q.w;
         return;
     }
-    for (int c = 0; c < 4; c++)
-        x[c] = c < n ? p[i + c] : 0.0f;
+    for (int c = 0; c < 4; c++) x[c] = c < n ? p[i + c] : 0.0f;
 }
 DS_FN void ds_put(float *p, int i, int n, bool wide, const float x[4])
 {
@@ -82,8 +88,7 @@ DS_FN void ds_get(const ds_u16 *p, int i, int n, bool wide, ds_u16 x[4])
         x[3] = q.w;
         return;
     }
-    for (int c = 0; c < 4; c++)
-        x[c] = c < n ? p[i + c] : (ds_u16)0;
+    for (int c = 0; c < 4; c++) x[c] = c < n ? p[i + c] : (ds_u16)0;
 }
 DS_FN void ds_put(ds_u16 *p, int i, int n, bool wide, const ds_u16 x[4])
 {
@@ -99,5 +104,7 @@ DS_FN void ds_put(ds_u16 *p, int i, int n, bool wide, const ds_u16 x[4])
     for (int c = 0; c < 4; c++)
         if (c < n) p[i + c] = x[c];
 }
-DS_FN ds_d ds_shift(ds_d x, int lanes) { return __shfl_down_sync(0xffffffffu, x.v, lanes); }
-
+DS_FN ds_d ds_shift(ds_d x, int lanes)
+{
+    return __shfl_down_sync(0xffffffffu, x.v, lanes);
+}

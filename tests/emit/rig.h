@@ -1,7 +1,9 @@
-/* rig.h - several tensors with two copies of their memory: one is stepped by the interpreter, the other by built code.
+/* rig.h - several tensors with two copies of their memory: one is stepped by the interpreter, the
+ * other by built code.
  *
  *   in:  a plan of lamb, its kernels and programs, sizes {1, 4097}
- *   out: rig_step(&r, &code) steps both; rig_same(&r, "lamb, gcc -O3") checks every bit of p, states, counters and exports
+ *   out: rig_step(&r, &code) steps both; rig_same(&r, "lamb, gcc -O3") checks every bit of p,
+ * states, counters and exports
  *
  * The built side is run by the simplest executor there is: one thread, phase by phase. */
 #ifndef DSOPT_TESTS_EMIT_RIG_H
@@ -50,8 +52,7 @@ static inline double rig_value(Rig *r, bool special)
 {
     static const double odd[] = {0, -0.0, 1e-40, -3e38, INFINITY, -INFINITY, NAN};
     uint64_t u = rig_random(r);
-    if (special && u % 29 == 0)
-        return odd[(u >> 32) % (sizeof odd / sizeof *odd)];
+    if (special && u % 29 == 0) return odd[(u >> 32) % (sizeof odd / sizeof *odd)];
     double x = (double)(rig_random(r) >> 11) * 0x1p-53 * 2 - 1;
     return (float)ldexp(x, (int)((u >> 40) % 12) - 8);
 }
@@ -69,7 +70,8 @@ static inline void rig_fill(Rig *r, uint32_t e, bool special, bool nonnegative)
             double x = rig_value(r, special);
             elem_set(r->want.ptr[t][e], rig_storage(r, e), i, nonnegative ? fabs(x) : x);
         }
-        memcpy(r->got.ptr[t][e], r->want.ptr[t][e], (size_t)r->numel[t] * (size_t)dtype_size(rig_storage(r, e)));
+        memcpy(r->got.ptr[t][e], r->want.ptr[t][e],
+               (size_t)r->numel[t] * (size_t)dtype_size(rig_storage(r, e)));
     }
 }
 
@@ -89,34 +91,33 @@ static inline void rig_side_new(Rig *r, RigSide *s)
 
 static inline double rig_property(const Rig *r, const Slot *s, size_t t)
 {
-    if (strcmp(s->name, "ndim") == 0 || strcmp(s->name, "rows") == 0)
-        return 1;
-    if (strcmp(s->name, "gbits") == 0)
-        return 8 * dtype_size(r->v->storage[1]);
+    if (strcmp(s->name, "ndim") == 0 || strcmp(s->name, "rows") == 0) return 1;
+    if (strcmp(s->name, "gbits") == 0) return 8 * dtype_size(r->v->storage[1]);
     double all = 0;
-    for (size_t k = 0; k < r->n; k++)
-        all += r->active[k] ? (double)r->numel[k] : 0;
+    for (size_t k = 0; k < r->n; k++) all += r->active[k] ? (double)r->numel[k] : 0;
     return strcmp(s->name, "numel_all") == 0 ? all : (double)r->numel[t];
 }
 
-/* Hyperparameters (a little different in each group), initial states and properties, on one side. */
+/* Hyperparameters (a little different in each group), initial states and properties, on one side.
+ */
 static inline void rig_side_fill(Rig *r, RigSide *s)
 {
     for (uint32_t i = 0; i < r->p->m->nslots; i++) {
         const Slot *slot = &r->p->m->slots[i];
-        if (rate_is_elementwise(slot->rate))
-            continue;
+        if (rate_is_elementwise(slot->rate)) continue;
         double x = slot->kind == SLOT_HYPER ? slot->def : slot->init;
         if (slot->level == LEVEL_GLOBAL)
             s->global[slot->index] = slot->kind == SLOT_PROP ? rig_property(r, slot, 0) : x;
         for (int g = 0; slot->level == LEVEL_GROUP && g < RIG_GROUPS; g++)
-            s->group[g][slot->index] = slot->kind == SLOT_HYPER && slot->def < 1 ? x * (1 - 0.25 * g) : x;
+            s->group[g][slot->index] =
+                slot->kind == SLOT_HYPER && slot->def < 1 ? x * (1 - 0.25 * g) : x;
         for (size_t t = 0; slot->level == LEVEL_TENSOR && t < r->n; t++)
             s->tensor[t][slot->index] = slot->kind == SLOT_PROP ? rig_property(r, slot, t) : x;
     }
 }
 
-static inline void rig_new(Rig *r, Arena *a, const Plan *p, const Variant *v, const int64_t *sizes, size_t n, int offset)
+static inline void rig_new(Rig *r, Arena *a, const Plan *p, const Variant *v, const int64_t *sizes,
+                           size_t n, int offset)
 {
     memset(r, 0, sizeof *r);
     *r = (Rig){.a = a, .p = p, .v = v, .n = n, .offset = offset, .seed = 88172645463325252u};
@@ -130,8 +131,7 @@ static inline void rig_new(Rig *r, Arena *a, const Plan *p, const Variant *v, co
     rig_side_fill(r, &r->want);
     rig_side_fill(r, &r->got);
     rig_fill(r, 0, false, false);
-    for (uint32_t e = 2; e < p->m->nelem; e++)
-        rig_fill(r, e, false, true);
+    for (uint32_t e = 2; e < p->m->nelem; e++) rig_fill(r, e, false, true);
 }
 
 /* Properties that depend on which tensors are active. */
@@ -157,8 +157,14 @@ static inline void rig_interp(Rig *r)
 {
     ExecTensor tensors[RIG_TENSORS];
     for (size_t t = 0; t < r->n; t++)
-        tensors[t] = (ExecTensor){"", r->numel[t], (uint32_t)(t % RIG_GROUPS), r->v->body, r->active[t],
-                                  r->v->storage, r->want.ptr[t], r->want.tensor[t]};
+        tensors[t] = (ExecTensor){"",
+                                  r->numel[t],
+                                  (uint32_t)(t % RIG_GROUPS),
+                                  r->v->body,
+                                  r->active[t],
+                                  r->v->storage,
+                                  r->want.ptr[t],
+                                  r->want.tensor[t]};
     ExecState x = {r->want.global, r->want.group, RIG_GROUPS, tensors, r->n, r->by_name};
     REQUIRE(interp_step(r->p->m, &x), "the interpreter ran out of memory");
 }
@@ -166,8 +172,7 @@ static inline void rig_interp(Rig *r)
 static inline bool rig_group_active(const Rig *r, int g)
 {
     for (size_t t = 0; t < r->n; t++) {
-        if (r->active[t] && (int)(t % RIG_GROUPS) == g)
-            return true;
+        if (r->active[t] && (int)(t % RIG_GROUPS) == g) return true;
     }
     return false;
 }
@@ -175,15 +180,14 @@ static inline bool rig_group_active(const Rig *r, int g)
 static inline void rig_program(Rig *r, DsScalarFn fn, Level level)
 {
     RigSide *s = &r->got;
-    if (level == LEVEL_GLOBAL)
-        fn(s->global, NULL, NULL, NULL);
+    if (level == LEVEL_GLOBAL) fn(s->global, NULL, NULL, NULL);
     for (int g = 0; level == LEVEL_GROUP && g < RIG_GROUPS; g++) {
-        if (rig_group_active(r, g))
-            fn(s->global, s->group[g], NULL, NULL);
+        if (rig_group_active(r, g)) fn(s->global, s->group[g], NULL, NULL);
     }
     for (size_t t = 0; level >= LEVEL_CLASS && t < r->n; t++) {
         if (r->active[t])
-            fn(s->global, s->group[t % RIG_GROUPS], s->cls[t], level == LEVEL_CLASS ? NULL : s->tensor[t]);
+            fn(s->global, s->group[t % RIG_GROUPS], s->cls[t],
+               level == LEVEL_CLASS ? NULL : s->tensor[t]);
     }
 }
 
@@ -206,8 +210,9 @@ static inline void rig_rows(Rig *r, RigRows *w)
     w->n = 0;
     for (size_t t = 0; t < r->n; t++) {
         w->begin[t] = w->n;
-        w->tensors[t] = (DsTensorRow){{r->got.global, r->got.group[t % RIG_GROUPS], r->got.cls[t], r->got.tensor[t]},
-                                      r->got.ptr[t]};
+        w->tensors[t] = (DsTensorRow){
+            {r->got.global, r->got.group[t % RIG_GROUPS], r->got.cls[t], r->got.tensor[t]},
+            r->got.ptr[t]};
         for (int64_t i = 0; r->active[t] && i < r->numel[t]; i += DS_CHUNK) {
             int64_t left = r->numel[t] - i;
             w->rows[w->n++] = (DsRow){(int64_t)t, i, left < DS_CHUNK ? left : DS_CHUNK};
@@ -224,7 +229,8 @@ static inline void rig_join(Rig *r, const RigRows *w, const PlanReduce *pr, int 
     unsigned char present[RIG_TENSORS];
     for (size_t k = 0; k < r->n; k++) {
         size_t t = r->by_name[k];
-        bool in = r->active[t] && (pr->guard.level == LEVEL_NONE || *rig_place(r, t, pr->guard) != 0);
+        bool in =
+            r->active[t] && (pr->guard.level == LEVEL_NONE || *rig_place(r, t, pr->guard) != 0);
         present[k] = in;
         roots[k] = reduce_identity(op);
         if (in && pr->of_scalars)
@@ -260,24 +266,20 @@ static inline void rig_run(Rig *r, const RigCode *code)
         for (uint32_t i = 0; i < p->nreduces; i++)
             npartial += p->reduces[i].phase == ph && !p->reduces[i].of_scalars;
         for (uint32_t i = 0; i < p->nprograms; i++) {
-            if (p->programs[i].phase == ph)
-                rig_program(r, code->programs[i], p->programs[i].level);
+            if (p->programs[i].phase == ph) rig_program(r, code->programs[i], p->programs[i].level);
         }
         DsArgs args = {w.rows, w.tensors, w.partial, npartial};
         for (uint32_t i = 0; i < r->v->nkernels; i++) {
             /* In two pieces, as two threads would. */
-            if (r->v->kernels[i].phase != ph)
-                continue;
+            if (r->v->kernels[i].phase != ph) continue;
             code->kernels[i](&args, 0, (int64_t)(w.n / 2), NULL);
             code->kernels[i](&args, (int64_t)(w.n / 2), (int64_t)w.n, NULL);
         }
         for (uint32_t i = 0; i < p->nreduces; i++) {
-            if (p->reduces[i].phase == ph)
-                rig_join(r, &w, &p->reduces[i], npartial);
+            if (p->reduces[i].phase == ph) rig_join(r, &w, &p->reduces[i], npartial);
         }
     }
-    for (uint32_t i = 0; i < p->ncommit; i++)
-        rig_program(r, code->commit[i], p->commit[i].level);
+    for (uint32_t i = 0; i < p->ncommit; i++) rig_program(r, code->commit[i], p->commit[i].level);
 }
 
 static inline bool rig_equal(double a, double b)
@@ -285,9 +287,11 @@ static inline bool rig_equal(double a, double b)
     return (isnan(a) && isnan(b)) || memcmp(&a, &b, sizeof a) == 0;
 }
 
-static inline void rig_same_scalar(const Slot *s, double want, double got, const char *what, size_t which)
+static inline void rig_same_scalar(const Slot *s, double want, double got, const char *what,
+                                   size_t which)
 {
-    CHECK(rig_equal(want, got), "%s: %s of %zu is %a, should be %a", what, s->name, which, got, want);
+    CHECK(rig_equal(want, got), "%s: %s of %zu is %a, should be %a", what, s->name, which, got,
+          want);
 }
 
 /* Checks p, states and all stored scalars. */
@@ -295,8 +299,7 @@ static inline void rig_same(Rig *r, const char *what)
 {
     for (uint32_t i = 0; i < r->p->m->nslots; i++) {
         const Slot *s = &r->p->m->slots[i];
-        if (s->kind == SLOT_RESULT || s->kind == SLOT_PROP)
-            continue;
+        if (s->kind == SLOT_RESULT || s->kind == SLOT_PROP) continue;
         if (s->level == LEVEL_GLOBAL)
             rig_same_scalar(s, r->want.global[s->index], r->got.global[s->index], what, 0);
         for (size_t g = 0; s->level == LEVEL_GROUP && g < RIG_GROUPS; g++)
@@ -307,11 +310,13 @@ static inline void rig_same(Rig *r, const char *what)
             int64_t bad = -1;
             DType d = rig_storage(r, s->index);
             for (int64_t k = 0; k < r->numel[t] && bad < 0; k++) {
-                if (!rig_equal(elem_get(r->want.ptr[t][s->index], d, k), elem_get(r->got.ptr[t][s->index], d, k)))
+                if (!rig_equal(elem_get(r->want.ptr[t][s->index], d, k),
+                               elem_get(r->got.ptr[t][s->index], d, k)))
                     bad = k;
             }
-            CHECK(bad < 0, "%s: %s[%ld] of %ld is %a, should be %a", what, s->name, (long)bad, (long)r->numel[t],
-                  elem_get(r->got.ptr[t][s->index], d, bad), elem_get(r->want.ptr[t][s->index], d, bad));
+            CHECK(bad < 0, "%s: %s[%ld] of %ld is %a, should be %a", what, s->name, (long)bad,
+                  (long)r->numel[t], elem_get(r->got.ptr[t][s->index], d, bad),
+                  elem_get(r->want.ptr[t][s->index], d, bad));
         }
     }
 }

@@ -1,7 +1,9 @@
-/* rules.h - the rules that the emitter tests go through: texts of IR in tests/plan/ir, and every rule of the standard library.
+/* rules.h - the rules that the emitter tests go through: texts of IR in tests/plan/ir, and every
+ * rule of the standard library.
  *
  *   in:  rule_from_ir(&a, "lamb")    out: its module, after all passes
- *   in:  rule_from_stdlib(&a, "adamw", true)    out: its module with the implicit guard of 16-bit gradients */
+ *   in:  rule_from_stdlib(&a, "adamw", true)    out: its module with the implicit guard of 16-bit
+ * gradients */
 #ifndef DSOPT_TESTS_EMIT_RULES_H
 #define DSOPT_TESTS_EMIT_RULES_H
 #include "../check.h"
@@ -10,20 +12,19 @@
 #include "codegen/storage.h"
 #include "frontend/embed.h"
 
-static const char *const ir_rules[] = {"adamw", "adamw_clip", "adamw_guard", "lion", "lamb", "lamb_guard", "lookahead"};
+static const char *const ir_rules[] = {"adamw", "adamw_clip", "adamw_guard", "lion",
+                                       "lamb",  "lamb_guard", "lookahead"};
 enum { IR_RULES = sizeof ir_rules / sizeof *ir_rules };
 
 /* The whole file, or NULL. */
 static inline char *rule_read(Arena *a, const char *path)
 {
     FILE *f = fopen(path, "rb");
-    if (!f)
-        return NULL;
+    if (!f) return NULL;
     StrBuf s = {.arena = a};
     sb_puts(&s, "");
     char piece[4096];
-    for (size_t n; (n = fread(piece, 1, sizeof piece, f)) > 0;)
-        sb_putn(&s, piece, n);
+    for (size_t n; (n = fread(piece, 1, sizeof piece, f)) > 0;) sb_putn(&s, piece, n);
     fclose(f);
     return s.text;
 }
@@ -59,7 +60,8 @@ static inline Variant *rule_variant(Arena *a, const Plan *p, const char *storage
 {
     DType types[256];
     StrBuf error = {.arena = a};
-    REQUIRE(p->m->nelem <= 256 && storage_parse(storage, p->m, types, &error), "storage: %s", error.text);
+    REQUIRE(p->m->nelem <= 256 && storage_parse(storage, p->m, types, &error), "storage: %s",
+            error.text);
     Variant *v = plan_variant(a, p, 0, types);
     REQUIRE(v, "no variant");
     return v;

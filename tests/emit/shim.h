@@ -1,4 +1,5 @@
-/* shim.h - the tables of one step, handed from test_cuda_bits to the CUDA text compiled as C++ (shim_device.h).
+/* shim.h - the tables of one step, handed from test_cuda_bits to the CUDA text compiled as C++
+ * (shim_device.h).
  *
  * Plain pointers; laid out as abi.h and the device text have them.
  */

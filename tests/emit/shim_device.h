@@ -1,5 +1,5 @@
-/* shim_device.h - enough of CUDA to run emitted kernels as C++ on the host: one fiber per thread of a block, blocks one after the
- * other, shuffles and barriers by switching fibers.
+/* shim_device.h - enough of CUDA to run emitted kernels as C++ on the host: one fiber per thread of
+ * a block, blocks one after the other, shuffles and barriers by switching fibers.
  *
  *   in:  this file, the .cu text, its .h, then shim_run.h, compiled by g++ -x c++
  *   out: a shared library with shim_step(const ShimStep *)
@@ -29,7 +29,8 @@ static struct ShimIndex {
     unsigned x;
 } threadIdx, blockIdx, blockDim, gridDim;
 
-namespace shim {
+namespace shim
+{
 enum { THREADS = 256, STACK = 256 * 1024 };
 enum State { RUNNING, WAITING, DONE };
 static ucontext_t scheduler, fiber[THREADS];
@@ -76,11 +77,9 @@ static void run_block()
             }
             waits = waits || state[t] == WAITING;
         }
-        if (!ran && !waits)
-            return;
+        if (!ran && !waits) return;
         for (unsigned t = 0; !ran && t < blockDim.x; t++) {
-            if (state[t] == WAITING)
-                state[t] = RUNNING;
+            if (state[t] == WAITING) state[t] = RUNNING;
         }
     }
 }
@@ -117,20 +116,71 @@ template <class To, class From> static inline To shim_bits(From x)
     memcpy(&y, &x, sizeof y);
     return y;
 }
-static inline long long __double_as_longlong(double x) { return shim_bits<long long>(x); }
-static inline double __longlong_as_double(long long x) { return shim_bits<double>(x); }
-static inline unsigned __float_as_uint(float x) { return shim_bits<unsigned>(x); }
-static inline float __uint_as_float(unsigned x) { return shim_bits<float>(x); }
-static inline bool __isGlobal(const void *) { return true; }
-static inline float __fadd_rn(float a, float b) { return a + b; }
-static inline float __fsub_rn(float a, float b) { return a - b; }
-static inline float __fmul_rn(float a, float b) { return a * b; }
-static inline float __fdiv_rn(float a, float b) { return a / b; }
-static inline float __fsqrt_rn(float a) { return __builtin_sqrtf(a); }
-static inline float __fmaf_rn(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
-static inline double __dadd_rn(double a, double b) { return a + b; }
-static inline double __dsub_rn(double a, double b) { return a - b; }
-static inline double __dmul_rn(double a, double b) { return a * b; }
-static inline double __ddiv_rn(double a, double b) { return a / b; }
-static inline double __dsqrt_rn(double a) { return __builtin_sqrt(a); }
-static inline double __fma_rn(double a, double b, double c) { return __builtin_fma(a, b, c); }
+static inline long long __double_as_longlong(double x)
+{
+    return shim_bits<long long>(x);
+}
+static inline double __longlong_as_double(long long x)
+{
+    return shim_bits<double>(x);
+}
+static inline unsigned __float_as_uint(float x)
+{
+    return shim_bits<unsigned>(x);
+}
+static inline float __uint_as_float(unsigned x)
+{
+    return shim_bits<float>(x);
+}
+static inline bool __isGlobal(const void *)
+{
+    return true;
+}
+static inline float __fadd_rn(float a, float b)
+{
+    return a + b;
+}
+static inline float __fsub_rn(float a, float b)
+{
+    return a - b;
+}
+static inline float __fmul_rn(float a, float b)
+{
+    return a * b;
+}
+static inline float __fdiv_rn(float a, float b)
+{
+    return a / b;
+}
+static inline float __fsqrt_rn(float a)
+{
+    return __builtin_sqrtf(a);
+}
+static inline float __fmaf_rn(float a, float b, float c)
+{
+    return __builtin_fmaf(a, b, c);
+}
+static inline double __dadd_rn(double a, double b)
+{
+    return a + b;
+}
+static inline double __dsub_rn(double a, double b)
+{
+    return a - b;
+}
+static inline double __dmul_rn(double a, double b)
+{
+    return a * b;
+}
+static inline double __ddiv_rn(double a, double b)
+{
+    return a / b;
+}
+static inline double __dsqrt_rn(double a)
+{
+    return __builtin_sqrt(a);
+}
+static inline double __fma_rn(double a, double b, double c)
+{
+    return __builtin_fma(a, b, c);
+}

@@ -1,12 +1,16 @@
-/* shim_run.h - runs the launches that the generated header lists, as a driver-API program would. LAUNCHES names its table. */
+/* shim_run.h - runs the launches that the generated header lists, as a driver-API program would.
+ * LAUNCHES names its table. */
 #include SHIM_H
 
-static_assert(sizeof(DsCudaRow) == sizeof(DsRow) && sizeof(DsCudaTensorRow) == sizeof(DsTensorRow) &&
+static_assert(sizeof(DsCudaRow) == sizeof(DsRow) &&
+                  sizeof(DsCudaTensorRow) == sizeof(DsTensorRow) &&
                   sizeof(DsCudaArgs) == sizeof(DsArgs) && sizeof(DsCudaSpan) == sizeof(DsSpan) &&
-                  sizeof(DsCudaJoin) == sizeof(DsJoin) && sizeof(DsCudaScalars) == sizeof(DsScalars),
+                  sizeof(DsCudaJoin) == sizeof(DsJoin) &&
+                  sizeof(DsCudaScalars) == sizeof(DsScalars),
               "the header's tables are not the device's");
 
-namespace shim {
+namespace shim
+{
 struct Call {
     void *fn;
     DsCudaArgs args;
@@ -14,7 +18,10 @@ struct Call {
     DsCudaScalars scalars;
     long long begin, end;
 };
-template <class T, class H> static T device(const H &host) { return shim_bits<T>(host); }
+template <class T, class H> static T device(const H &host)
+{
+    return shim_bits<T>(host);
+}
 static void call_rows(void *p)
 {
     Call *c = (Call *)p;
@@ -30,7 +37,10 @@ static void call_scalars(void *p)
     Call *c = (Call *)p;
     ((void (*)(DsScalars))c->fn)(device<DsScalars>(c->scalars));
 }
-static uint64_t address(const void *p) { return (uint64_t)(uintptr_t)p; }
+static uint64_t address(const void *p)
+{
+    return (uint64_t)(uintptr_t)p;
+}
 } // namespace shim
 
 /* 0, or the number (from 1) of the launch whose kernel is missing. */
@@ -43,21 +53,18 @@ extern "C" int shim_step(const ShimStep *s)
         Call c;
         memset(&c, 0, sizeof c);
         c.fn = dlsym(s->library, l.name);
-        if (!c.fn)
-            return n;
+        if (!c.fn) return n;
         c.args = {address(s->rows), address(s->tensors), address(s->partial), l.npartial};
-        c.join = {address(s->spans),  s->nspans,          address(s->tensors), address(s->partial), l.npartial,
-                  address(s->global), address(s->roots),  address(s->present), address(s->uniform), address(s->vector)};
-        c.scalars = {address(s->global), address(s->groups),  s->ngroups,         address(s->classes),
-                     s->nclasses,        address(s->tensors), address(s->active), s->nactive};
-        if (l.kind == DS_LAUNCH_SCALARS)
-            launch(1, call_scalars, &c);
-        if (l.kind == DS_LAUNCH_SPANS)
-            launch(s->grid, call_join, &c);
-        if (l.kind == DS_LAUNCH_ALL)
-            launch(1, call_join, &c);
-        if (l.kind != DS_LAUNCH_ROWS)
-            continue;
+        c.join = {address(s->spans),   s->nspans,          address(s->tensors), address(s->partial),
+                  l.npartial,          address(s->global), address(s->roots),   address(s->present),
+                  address(s->uniform), address(s->vector)};
+        c.scalars = {address(s->global),  address(s->groups), s->ngroups,
+                     address(s->classes), s->nclasses,        address(s->tensors),
+                     address(s->active),  s->nactive};
+        if (l.kind == DS_LAUNCH_SCALARS) launch(1, call_scalars, &c);
+        if (l.kind == DS_LAUNCH_SPANS) launch(s->grid, call_join, &c);
+        if (l.kind == DS_LAUNCH_ALL) launch(1, call_join, &c);
+        if (l.kind != DS_LAUNCH_ROWS) continue;
         c.end = s->nrows / 3;
         launch(s->grid, call_rows, &c);
         c.begin = c.end;

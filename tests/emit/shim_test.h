@@ -1,7 +1,9 @@
-/* shim_test.h - CUDA text as C++ on the host against the interpreter: what test_cuda_bits and test_cuda_fuzz share.
+/* shim_test.h - CUDA text as C++ on the host against the interpreter: what test_cuda_bits and
+ * test_cuda_fuzz share.
  *
  *   in:  cuda_bits(&a, module, "m=bf16")
- *   out: three steps over tensors of many sizes, aligned and not, by one block and by three; every bit compared */
+ *   out: three steps over tensors of many sizes, aligned and not, by one block and by three; every
+ * bit compared */
 #ifndef DSOPT_TESTS_EMIT_SHIM_TEST_H
 #define DSOPT_TESTS_EMIT_SHIM_TEST_H
 #include "rig.h"
@@ -27,20 +29,20 @@ static inline struct ShimStep make_tables(Rig *r, Tables *w, void *library, unsi
 {
     struct ShimStep s = {.library = library, .grid = grid};
     rig_rows(r, &w->rows);
-    memset(w->rows.partial, 0xff, sizeof w->rows.partial); /* NaN: what is not written must not be read */
+    memset(w->rows.partial, 0xff,
+           sizeof w->rows.partial); /* NaN: what is not written must not be read */
     for (size_t k = 0; k < r->n; k++) {
         size_t t = r->by_name[k];
         int64_t nrows = (int64_t)(w->rows.begin[t + 1] - w->rows.begin[t]);
         if (r->numel[t])
-            w->spans[s.nspans++] = (struct ShimSpan){(int64_t)t, nrows ? (int64_t)w->rows.begin[t] : 0, nrows, r->numel[t]};
+            w->spans[s.nspans++] = (struct ShimSpan){
+                (int64_t)t, nrows ? (int64_t)w->rows.begin[t] : 0, nrows, r->numel[t]};
     }
     for (int g = 0; g < RIG_GROUPS; g++) {
-        if (rig_group_active(r, g))
-            w->groups[s.ngroups++] = r->got.group[g];
+        if (rig_group_active(r, g)) w->groups[s.ngroups++] = r->got.group[g];
     }
     for (size_t t = 0; t < r->n; t++) {
-        if (!r->active[t])
-            continue;
+        if (!r->active[t]) continue;
         w->classes[s.nclasses++] = w->rows.tensors[t];
         w->active[s.nactive++] = (int64_t)t;
     }
@@ -60,7 +62,8 @@ static inline struct ShimStep make_tables(Rig *r, Tables *w, void *library, unsi
     return s;
 }
 
-static inline void cuda_run(void *library, const Plan *p, const Variant *v, int offset, unsigned grid, const char *what)
+static inline void cuda_run(void *library, const Plan *p, const Variant *v, int offset,
+                            unsigned grid, const char *what)
 {
     Arena a = {0};
     Rig r;
@@ -90,13 +93,14 @@ static inline void cuda_bits(Arena *a, const IrModule *m, const char *storage)
     StrBuf text = {.arena = a}, why = {.arena = a};
     sb_printf(&text, "#include \"%s/tests/emit/shim_device.h\"\n", DSOPT_SOURCE_DIR);
     REQUIRE(emit_cuda(p, v, &text) && emit_cuda_h(p, v, &text), "%s: no text", what);
-    sb_printf(&text, "#define LAUNCHES %s_launches\n#define SHIM_H \"%s/tests/emit/shim.h\"\n#include \"%s/tests/emit/shim_run.h\"\n",
+    sb_printf(&text,
+              "#define LAUNCHES %s_launches\n#define SHIM_H \"%s/tests/emit/shim.h\"\n#include "
+              "\"%s/tests/emit/shim_run.h\"\n",
               m->name, DSOPT_SOURCE_DIR, DSOPT_SOURCE_DIR);
     char *path = arena_printf(a, "%s/shim-%ld.so", DSOPT_BUILD_DIR, (long)getpid());
     bool ok = cc_compile(text.text, path, true, "g++ -x c++ -std=c++17 -O1 -w", &why);
     CHECK(ok, "%s: %s", what, why.text);
-    if (!ok)
-        return;
+    if (!ok) return;
     void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     unlink(path);
     REQUIRE(library, "%s: %s", what, dlerror());

@@ -1,9 +1,11 @@
 /* CUDA text through NVRTC, for every rule: what must hold before anything runs on a device.
  *
  *   test_cuda quick    three rules of tests/plan/ir;   test_cuda all    the standard library, too
- *   compute_75 and sm_90: no warnings; f32 moves 16 bytes at a time; no multiply-add but those that a rule writes; no spills (ptxas)
+ *   compute_75 and sm_90: no warnings; f32 moves 16 bytes at a time; no multiply-add but those that
+ * a rule writes; no spills (ptxas)
  *
- * Without NVRTC the test says what is missing and is skipped; without ptxas the spills alone are not looked at, and it says so. */
+ * Without NVRTC the test says what is missing and is skipped; without ptxas the spills alone are
+ * not looked at, and it says so. */
 #include "rules.h"
 #include <string.h>
 #include <unistd.h>
@@ -17,20 +19,17 @@ static void find_ptxas(void)
     for (const char *s = path ? path : ""; *s; s += *s == ':') {
         size_t n = strcspn(s, ":");
         snprintf(ptxas, sizeof ptxas, "%.*s/ptxas", (int)n, s);
-        if (access(ptxas, X_OK) == 0)
-            return;
+        if (access(ptxas, X_OK) == 0) return;
         s += n;
     }
     strcpy(ptxas, "/usr/local/cuda/bin/ptxas");
-    if (access(ptxas, X_OK) != 0)
-        *ptxas = 0;
+    if (access(ptxas, X_OK) != 0) *ptxas = 0;
 }
 
 static bool uses(const IrModule *m, int op)
 {
     for (uint32_t i = 0; i < m->bodies[0].n; i++) {
-        if (m->bodies[0].ins[i].op == op)
-            return true;
+        if (m->bodies[0].ins[i].op == op) return true;
     }
     return false;
 }
@@ -48,14 +47,15 @@ static void check_spills(const char *what, const char *ptx, const char *arch)
     int lines = 0;
     while (fgets(line, sizeof line, f)) {
         const char *s = strstr(line, "bytes stack frame");
-        if (!s)
-            continue;
+        if (!s) continue;
         int frame = -1, stores = -1, loads = -1;
-        int n = sscanf(line, " %d bytes stack frame, %d bytes spill stores, %d bytes spill loads", &frame, &stores, &loads);
+        int n = sscanf(line, " %d bytes stack frame, %d bytes spill stores, %d bytes spill loads",
+                       &frame, &stores, &loads);
         CHECK(n == 3 && frame == 0 && stores == 0 && loads == 0, "%s on %s: %s", what, arch, line);
         lines++;
     }
-    CHECK(pclose(f) == 0 && lines > 0, "%s: ptxas -arch=%s told nothing of %d functions", what, arch, lines);
+    CHECK(pclose(f) == 0 && lines > 0, "%s: ptxas -arch=%s told nothing of %d functions", what,
+          arch, lines);
     unlink(file);
 }
 
@@ -65,7 +65,8 @@ static void check_rule(const IrModule *m, const char *storage)
     const Plan *p = plan_make(&a, m);
     const Variant *v = rule_variant(&a, p, storage);
     const char *what = arena_printf(&a, "%s [%s]", m->name, storage);
-    StrBuf text = {.arena = &a}, ptx = {.arena = &a}, cubin = {.arena = &a}, why = {.arena = &a}, why2 = {.arena = &a};
+    StrBuf text = {.arena = &a}, ptx = {.arena = &a}, cubin = {.arena = &a}, why = {.arena = &a},
+           why2 = {.arena = &a};
     REQUIRE(emit_cuda(p, v, &text), "%s: no text", what);
     CHECK(!strstr(text.text, "#include"), "%s: the text includes something", what);
     bool ok = cuda_build(p, v, "compute_75", false, &ptx, &why);
@@ -77,8 +78,9 @@ static void check_rule(const IrModule *m, const char *storage)
         CHECK(strstr(ptx.text, "global.v4"), "%s: no wide access", what);
         CHECK(uses(m, IR_FMA) || !strstr(ptx.text, "fma.rn"), "%s: something was contracted", what);
         for (uint32_t i = 0; i < v->nkernels; i++)
-            CHECK(strstr(ptx.text, arena_printf(&a, ".entry %s_k%d(", m->name, v->kernels[i].phase)), "%s: no entry k%d", what,
-                  v->kernels[i].phase);
+            CHECK(
+                strstr(ptx.text, arena_printf(&a, ".entry %s_k%d(", m->name, v->kernels[i].phase)),
+                "%s: no entry k%d", what, v->kernels[i].phase);
         if (*ptxas) {
             check_spills(what, ptx.text, "sm_75");
             check_spills(what, ptx.text, "sm_90");
@@ -91,18 +93,15 @@ int main(int argc, char **argv)
 {
     Arena a = {0};
     StrBuf why = {.arena = &a};
-    if (!backend_find("cuda")->probe(NULL, &why))
-        SKIP("%s", why.text);
+    if (!backend_find("cuda")->probe(NULL, &why)) SKIP("%s", why.text);
     find_ptxas();
-    if (!*ptxas)
-        printf("no ptxas: spills are not looked at\n");
+    if (!*ptxas) printf("no ptxas: spills are not looked at\n");
     bool all = argc > 1 && strcmp(argv[1], "all") == 0;
     check_rule(rule_from_ir(&a, "adamw"), "");
     check_rule(rule_from_ir(&a, "lamb_guard"), "p=bf16,g=f16,m=bf16");
     check_rule(rule_from_ir(&a, "lookahead"), "");
     for (size_t i = 0; all && i < ds_stdlib_count; i++) {
-        if (!strstr(ds_stdlib[i].text, "\noptimizer "))
-            continue;
+        if (!strstr(ds_stdlib[i].text, "\noptimizer ")) continue;
         check_rule(rule_from_stdlib(&a, ds_stdlib[i].name, false), "");
         check_rule(rule_from_stdlib(&a, ds_stdlib[i].name, true), "p=bf16,g=bf16");
     }

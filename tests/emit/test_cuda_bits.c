@@ -1,28 +1,28 @@
-/* The bits that CUDA text computes, without a device: the text is compiled as C++ with a header that plays threads, warps and blocks
- * (shim_device.h), launched as its generated .h says, and compared with the interpreter.
+/* The bits that CUDA text computes, without a device: the text is compiled as C++ with a header
+ * that plays threads, warps and blocks (shim_device.h), launched as its generated .h says, and
+ * compared with the interpreter.
  *
- *   test_cuda_bits quick    three rules of tests/plan/ir;   test_cuda_bits all    the standard library, too
+ *   test_cuda_bits quick    three rules of tests/plan/ir;   test_cuda_bits all    the standard
+ * library, too
  *
- * What this cannot see is what a device alone can get wrong: memory ordering, and the arithmetic of its instructions. */
+ * What this cannot see is what a device alone can get wrong: memory ordering, and the arithmetic of
+ * its instructions. */
 #include "shim_test.h"
 
 int main(int argc, char **argv)
 {
     Arena a = {0};
     StrBuf why = {.arena = &a};
-    if (!backend_find("cc")->probe(&(BackendOptions){.cc = "g++"}, &why))
-        SKIP("%s", why.text);
+    if (!backend_find("cc")->probe(&(BackendOptions){.cc = "g++"}, &why)) SKIP("%s", why.text);
     bool all = argc > 1 && strcmp(argv[1], "all") == 0;
     static const char *const quick[] = {"adamw_clip", "lamb_guard", "lookahead"};
     for (size_t i = 0; i < 3; i++) {
         const IrModule *m = rule_from_ir(&a, quick[i]);
         cuda_bits(&a, m, "");
-        if (all || i == 1)
-            cuda_bits(&a, m, "p=bf16,g=f16,m=bf16");
+        if (all || i == 1) cuda_bits(&a, m, "p=bf16,g=f16,m=bf16");
     }
     for (size_t i = 0; all && i < ds_stdlib_count; i++) {
-        if (!strstr(ds_stdlib[i].text, "\noptimizer "))
-            continue;
+        if (!strstr(ds_stdlib[i].text, "\noptimizer ")) continue;
         cuda_bits(&a, rule_from_stdlib(&a, ds_stdlib[i].name, false), "");
         cuda_bits(&a, rule_from_stdlib(&a, ds_stdlib[i].name, true), "p=bf16,g=bf16");
     }

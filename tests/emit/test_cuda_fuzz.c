@@ -1,7 +1,8 @@
 /* Random modules as CUDA text, run on the host (shim_device.h), against the interpreter.
  *
  *   test_cuda_fuzz [COUNT [SEED]]
- *   out: the module that differs, as text; a compiler run per module, so COUNT is small by default */
+ *   out: the module that differs, as text; a compiler run per module, so COUNT is small by default
+ */
 #include "shim_test.h"
 
 #include "../ir/random_module.h"
@@ -10,8 +11,7 @@ int main(int argc, char **argv)
 {
     Arena a = {0};
     StrBuf why = {.arena = &a};
-    if (!backend_find("cc")->probe(&(BackendOptions){.cc = "g++"}, &why))
-        SKIP("%s", why.text);
+    if (!backend_find("cc")->probe(&(BackendOptions){.cc = "g++"}, &why)) SKIP("%s", why.text);
     int count = argc > 1 ? atoi(argv[1]) : 8;
     uint64_t first = argc > 2 ? strtoull(argv[2], NULL, 10) : 1;
     static const char *const storages[] = {"", "p=bf16,g=f16", "p=f16"};
@@ -25,7 +25,8 @@ int main(int argc, char **argv)
         ir_print(m, &text);
         int before = check_failures;
         cuda_bits(&one, m, storages[i % 3]);
-        REQUIRE(check_failures == before, "seed %lu [%s]:\n%s", (unsigned long)(first + (uint64_t)i), storages[i % 3], text.text);
+        REQUIRE(check_failures == before, "seed %lu [%s]:\n%s",
+                (unsigned long)(first + (uint64_t)i), storages[i % 3], text.text);
         arena_free(&one);
     }
     arena_free(&a);

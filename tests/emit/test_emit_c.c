@@ -1,8 +1,9 @@
 /* Standalone C against the interpreter, bit for bit.
  *
  *   test_emit_c gcc -O3 -march=native -fno-math-errno
- *   every rule × storage: compiled by that command without a warning; kernels and programs over many tensors, and NAME_step over one,
- *   three steps each, gradients with NaN and infinities in the second
+ *   every rule × storage: compiled by that command without a warning; kernels and programs over
+ * many tensors, and NAME_step over one, three steps each, gradients with NaN and infinities in the
+ * second
  *
  * Where the compiler is missing the test says so and is skipped. */
 #include "rig.h"
@@ -58,16 +59,15 @@ static void many_tensors(const RigCode *code, const Plan *p, const Variant *v, c
     arena_free(&a);
 }
 
-/* Calls NAME_step, whose arguments depend on the rule: pointers of all slots, hyperparameters, state, shape, t. */
+/* Calls NAME_step, whose arguments depend on the rule: pointers of all slots, hyperparameters,
+ * state, shape, t. */
 static int call_step(void *fn, Rig *r, double *hyper, double *state, bool shape, int64_t t)
 {
     void *args[RIG_ELEMS + 8];
     size_t n = 0;
-    for (uint32_t e = 0; e < r->p->m->nelem + r->v->ntemps; e++)
-        args[n++] = r->got.ptr[0][e];
+    for (uint32_t e = 0; e < r->p->m->nelem + r->v->ntemps; e++) args[n++] = r->got.ptr[0][e];
     args[n++] = hyper;
-    if (state)
-        args[n++] = state;
+    if (state) args[n++] = state;
     if (shape) {
         args[n++] = (void *)1;
         args[n++] = (void *)1;
@@ -75,16 +75,16 @@ static int call_step(void *fn, Rig *r, double *hyper, double *state, bool shape,
     }
     args[n++] = (void *)(intptr_t)t;
     /* All are 64-bit integers to the calling convention; surplus ones are ignored. */
-    int (*step)(int64_t, void *, void *, void *, void *, void *, void *, void *, void *, void *, void *, void *, void *,
-                void *, void *);
+    int (*step)(int64_t, void *, void *, void *, void *, void *, void *, void *, void *, void *,
+                void *, void *, void *, void *, void *);
     *(void **)&step = fn;
-    while (n < 14)
-        args[n++] = NULL;
-    return step(r->numel[0], args[0], args[1], args[2], args[3], args[4], args[5], args[6], args[7], args[8], args[9],
-                args[10], args[11], args[12], args[13]);
+    while (n < 14) args[n++] = NULL;
+    return step(r->numel[0], args[0], args[1], args[2], args[3], args[4], args[5], args[6], args[7],
+                args[8], args[9], args[10], args[11], args[12], args[13]);
 }
 
-static void one_tensor(void *library, const Plan *p, const Variant *v, int64_t numel, const char *what)
+static void one_tensor(void *library, const Plan *p, const Variant *v, int64_t numel,
+                       const char *what)
 {
     Arena a = {0};
     Rig r;
@@ -96,12 +96,15 @@ static void one_tensor(void *library, const Plan *p, const Variant *v, int64_t n
     for (uint32_t i = 0; i < p->m->nslots; i++) {
         const Slot *s = &p->m->slots[i];
         if (s->kind == SLOT_HYPER)
-            hyper[nhyper++] = s->level == LEVEL_GLOBAL ? r.got.global[s->index] : r.got.group[0][s->index];
+            hyper[nhyper++] =
+                s->level == LEVEL_GLOBAL ? r.got.global[s->index] : r.got.group[0][s->index];
         if (!rate_is_elementwise(s->rate) && (s->kind == SLOT_STATE || s->kind == SLOT_EXPORT)) {
             state_slot[nstate] = i;
             state[nstate++] = s->kind == SLOT_STATE ? s->init : 0;
         }
-        shape = shape || (s->kind == SLOT_PROP && (!strcmp(s->name, "ndim") || !strcmp(s->name, "rows") || !strcmp(s->name, "cols")));
+        shape = shape ||
+                (s->kind == SLOT_PROP && (!strcmp(s->name, "ndim") || !strcmp(s->name, "rows") ||
+                                          !strcmp(s->name, "cols")));
     }
     void *fn = symbol(library, p->m->name, "step");
     int64_t t = 1;
@@ -136,18 +139,17 @@ static void check_rule(Arena *a, const IrModule *m, const char *storage, const c
     emit_standalone_c(p, v, &text, NULL);
     const char *what = arena_printf(a, "%s [%s] by %s", m->name, storage, cc);
     char *path = arena_printf(a, "%s/emit-%ld.so", DSOPT_BUILD_DIR, (long)getpid());
-    bool ok = cc_compile(text.text, path, true, arena_printf(a, "%s -std=c99 -Wall -Wextra -Werror -pedantic", cc), &why);
+    bool ok = cc_compile(text.text, path, true,
+                         arena_printf(a, "%s -std=c99 -Wall -Wextra -Werror -pedantic", cc), &why);
     CHECK(ok, "%s: %s", what, why.text);
-    if (!ok)
-        return;
+    if (!ok) return;
     void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     unlink(path);
     REQUIRE(library, "%s: %s", what, dlerror());
     RigCode code;
     find_code(&code, library, p, v);
     many_tensors(&code, p, v, what);
-    for (size_t i = 1; i < SIZES; i++)
-        one_tensor(library, p, v, sizes[i], what);
+    for (size_t i = 1; i < SIZES; i++) one_tensor(library, p, v, sizes[i], what);
     dlclose(library);
 }
 
@@ -155,19 +157,16 @@ int main(int argc, char **argv)
 {
     Arena a = {0};
     StrBuf cc = {.arena = &a}, why = {.arena = &a};
-    for (int i = 1; i < argc; i++)
-        sb_printf(&cc, "%s%s", i > 1 ? " " : "", argv[i]);
+    for (int i = 1; i < argc; i++) sb_printf(&cc, "%s%s", i > 1 ? " " : "", argv[i]);
     BackendOptions o = {.cc = cc.text};
-    if (!backend_find("cc")->probe(&o, &why))
-        SKIP("%s", why.text);
+    if (!backend_find("cc")->probe(&o, &why)) SKIP("%s", why.text);
     for (size_t i = 0; i < IR_RULES; i++) {
         const IrModule *m = rule_from_ir(&a, ir_rules[i]);
         check_rule(&a, m, "", cc.text);
         check_rule(&a, m, "p=bf16,g=f16,m=bf16", cc.text);
     }
     for (size_t i = 0; i < ds_stdlib_count; i++) {
-        if (!strstr(ds_stdlib[i].text, "\noptimizer "))
-            continue;
+        if (!strstr(ds_stdlib[i].text, "\noptimizer ")) continue;
         check_rule(&a, rule_from_stdlib(&a, ds_stdlib[i].name, false), "", cc.text);
         check_rule(&a, rule_from_stdlib(&a, ds_stdlib[i].name, true), "p=bf16,g=bf16", cc.text);
     }

@@ -3,7 +3,8 @@
  *   in:  ir/lamb.ir, storage ""
  *   out: equal to golden/lamb.plan; with DSOPT_BLESS set, that file is written
  *
- * Every rule of the standard library is planned in several storages; its kernels are walked as a backend would walk them. */
+ * Every rule of the standard library is planned in several storages; its kernels are walked as a
+ * backend would walk them. */
 #include "../emit/rules.h"
 #include <string.h>
 
@@ -17,8 +18,7 @@ static void compare(Arena *a, const char *name, const char *got)
     }
     char *want = rule_read(a, path);
     CHECK(want, "no %s: run with DSOPT_BLESS=1 and read what it writes", path);
-    if (want)
-        CHECK(strcmp(want, got) == 0, "%s: expected\n%s\ngot\n%s", name, want, got);
+    if (want) CHECK(strcmp(want, got) == 0, "%s: expected\n%s\ngot\n%s", name, want, got);
 }
 
 static void golden(const char *rule, const char *storage, const char *name, int bytes)
@@ -40,13 +40,13 @@ static void golden(const char *rule, const char *storage, const char *name, int 
     arena_free(&a);
 }
 
-/* The phase after which an element slot no longer holds what it held when the step began; nphases: never. */
+/* The phase after which an element slot no longer holds what it held when the step began; nphases:
+ * never. */
 static int stored_in(const Plan *p, const Variant *v, uint32_t elem)
 {
     for (uint32_t i = 0; i < v->nkernels; i++) {
         for (uint32_t k = 0; k < v->kernels[i].nstores; k++) {
-            if (v->kernels[i].stores[k].elem == elem)
-                return v->kernels[i].phase;
+            if (v->kernels[i].stores[k].elem == elem) return v->kernels[i].phase;
         }
     }
     return p->nphases;
@@ -56,11 +56,12 @@ static int stored_in(const Plan *p, const Variant *v, uint32_t elem)
 static void check_scalar(const Plan *p, const Variant *v, IrRef ref, int phase, const char *what)
 {
     const Ins *ins = &p->m->bodies[v->body].ins[ref];
-    if (rate_is_elementwise(ins->rate) || ins->op == IR_CONST)
-        return;
-    CHECK(plan_place(p, v->body, ref).level != LEVEL_NONE, "%s: %%%u has no place", what, (unsigned)ref);
+    if (rate_is_elementwise(ins->rate) || ins->op == IR_CONST) return;
+    CHECK(plan_place(p, v->body, ref).level != LEVEL_NONE, "%s: %%%u has no place", what,
+          (unsigned)ref);
     int known = p->phase[v->body][ref] + ir_is_reduce(ins);
-    CHECK(known <= phase, "%s: %%%u is read in phase %d and known in %d", what, (unsigned)ref, phase, known);
+    CHECK(known <= phase, "%s: %%%u is read in phase %d and known in %d", what, (unsigned)ref,
+          phase, known);
 }
 
 static void check_kernel(const Plan *p, const Variant *v, const Kernel *k, const char *what)
@@ -75,20 +76,23 @@ static void check_kernel(const Plan *p, const Variant *v, const Kernel *k, const
         int stored = stored_in(p, v, kv->elem);
         have[kv->ref] = true;
         if (kv->how == VAL_LOAD)
-            CHECK(stored >= k->phase, "%s: slot %u is loaded after it was stored", what, (unsigned)kv->elem);
+            CHECK(stored >= k->phase, "%s: slot %u is loaded after it was stored", what,
+                  (unsigned)kv->elem);
         else if (kv->how != VAL_COMPUTE)
-            CHECK(stored < k->phase, "%s: slot %u is read back before it was stored", what, (unsigned)kv->elem);
+            CHECK(stored < k->phase, "%s: slot %u is read back before it was stored", what,
+                  (unsigned)kv->elem);
         for (int j = 0; kv->how == VAL_COMPUTE && j < ir_arity(ins); j++) {
             bool element = rate_is_elementwise(b->ins[ins->arg[j]].rate);
-            CHECK(!element || have[ins->arg[j]], "%s: %%%u needs %%%u", what, (unsigned)kv->ref, (unsigned)ins->arg[j]);
+            CHECK(!element || have[ins->arg[j]], "%s: %%%u needs %%%u", what, (unsigned)kv->ref,
+                  (unsigned)ins->arg[j]);
             check_scalar(p, v, ins->arg[j], k->phase, what);
         }
     }
     for (uint32_t i = 0; i < k->nstores; i++) {
         IrRef value = k->stores[i].value;
-        CHECK(!rate_is_elementwise(b->ins[value].rate) || have[value], "%s: stores %%%u, which it lacks", what, (unsigned)value);
-        if (k->stores[i].guard != IR_NONE)
-            check_scalar(p, v, k->stores[i].guard, k->phase, what);
+        CHECK(!rate_is_elementwise(b->ins[value].rate) || have[value],
+              "%s: stores %%%u, which it lacks", what, (unsigned)value);
+        if (k->stores[i].guard != IR_NONE) check_scalar(p, v, k->stores[i].guard, k->phase, what);
     }
 }
 
@@ -104,15 +108,14 @@ static void check_plan(const Plan *p, const Variant *v, const char *what)
         reduces += v->kernels[i].nreduces;
         check_kernel(p, v, &v->kernels[i], what);
     }
-    for (uint32_t i = 0; i < p->nreduces; i++)
-        of_elements += !p->reduces[i].of_scalars;
-    CHECK(kernel_stores == stores + v->ntemps, "%s: %u element stores in kernels, %u in the body", what,
-          (unsigned)kernel_stores, (unsigned)stores);
-    CHECK(reduces == of_elements, "%s: %u reductions in kernels of %u", what, (unsigned)reduces, (unsigned)of_elements);
+    for (uint32_t i = 0; i < p->nreduces; i++) of_elements += !p->reduces[i].of_scalars;
+    CHECK(kernel_stores == stores + v->ntemps, "%s: %u element stores in kernels, %u in the body",
+          what, (unsigned)kernel_stores, (unsigned)stores);
+    CHECK(reduces == of_elements, "%s: %u reductions in kernels of %u", what, (unsigned)reduces,
+          (unsigned)of_elements);
     uint8_t *computed = calloc(b->n + 1, 1);
     for (uint32_t i = 0; i < p->nprograms; i++) {
-        for (uint32_t k = 0; k < p->programs[i].nvals; k++)
-            computed[p->programs[i].vals[k]]++;
+        for (uint32_t k = 0; k < p->programs[i].nvals; k++) computed[p->programs[i].vals[k]]++;
     }
     for (uint32_t i = 0; i < b->n; i++)
         CHECK(computed[i] <= 1, "%s: %%%u is computed %d times", what, (unsigned)i, computed[i]);
@@ -141,8 +144,8 @@ static void bytes_of(const char *name, int bytes, uint32_t sweeps)
     int total = 0;
     for (uint32_t i = 0; i < v->nkernels; i++)
         total += v->kernels[i].bytes_read + v->kernels[i].bytes_written;
-    CHECK(total == bytes && v->nkernels == sweeps, "%s: %d bytes in %u sweeps, should be %d in %u", name, total,
-          (unsigned)v->nkernels, bytes, (unsigned)sweeps);
+    CHECK(total == bytes && v->nkernels == sweeps, "%s: %d bytes in %u sweeps, should be %d in %u",
+          name, total, (unsigned)v->nkernels, bytes, (unsigned)sweeps);
     arena_free(&a);
 }
 
@@ -159,8 +162,7 @@ int main(void)
     golden("lamb_guard", "p=bf16,g=bf16", "lamb_guard.bf16", 34);
     golden("lookahead", "", "lookahead", 40);
     for (size_t i = 0; i < ds_stdlib_count; i++) {
-        if (strstr(ds_stdlib[i].text, "\noptimizer "))
-            stdlib(ds_stdlib[i].name);
+        if (strstr(ds_stdlib[i].text, "\noptimizer ")) stdlib(ds_stdlib[i].name);
     }
     bytes_of("sgd", 12, 1);
     bytes_of("adamw", 28, 1);
