@@ -191,8 +191,7 @@ static void program_calls(StrBuf *out, const Plan *p, const ScalarProgram *sp)
         "(x.global, 0, 0, 0);\n",
         "(x.global, x.groups[i], 0, 0);\n",
         "(x.global, x.classes[i].u[1], x.classes[i].u[2], 0);\n",
-        "(x.global, x.tensors[x.active[i]].u[1], x.tensors[x.active[i]].u[2], "
-        "x.tensors[x.active[i]].u[3]);\n",
+        "(x.global, ds_block(x, i, 1), ds_block(x, i, 2), ds_block(x, i, 3));\n",
     };
     sb_printf(out, "%sds_", loops[sp->level]);
     emit_program_name(out, p, sp);

@@ -42,6 +42,12 @@ struct DsScalars {
     long long nactive;
 };
 
+/* The block of a level of the i-th tensor that takes part. */
+DS_FN double *ds_block(const DsScalars &x, long long i, int level)
+{
+    return x.tensors[x.active[i]].u[level];
+}
+
 /* Four elements from p[i] on, of which n exist: one access of 16 bytes (8 for 16-bit elements)
  * where all four exist and the buffer is aligned, single ones otherwise. */
 DS_FN bool ds_wide(const float *p)
