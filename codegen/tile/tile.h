@@ -24,8 +24,7 @@ typedef enum TileOp {
     TILE_LOAD_BF16,
     TILE_STORE_F16, /* (n, void *out, const float *in) */
     TILE_STORE_BF16,
-    TILE_LANES,    /* (double *lanes, double v): all 128 accumulators of a reduction become v */
-    TILE_PREFETCH, /* (n, const void *p): asks for n bytes that will be written */
+    TILE_LANES, /* (double *lanes, double v): all 128 accumulators of a reduction become v */
     TILE_OP_COUNT
 } TileOp;
 

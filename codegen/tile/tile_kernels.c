@@ -348,11 +348,6 @@ static void lanes(double *lanes, double v)
     for (int j = 0; j < DS_LANES; j++) lanes[j] = v;
 }
 
-static void prefetch(long n, const char *p)
-{
-    for (long i = 0; i < n; i += 64) __builtin_prefetch(p + i, 1);
-}
-
 /* The lanes' own tree: reduce_fold_lanes, inlined. Overwrites them. */
 #define REDUCE(E, name, arity, types, identity, combine, merge)                                    \
     static double fold_##E(double *lanes)                                                          \
@@ -381,5 +376,4 @@ const TileTable TABLE(DS_TILE_LEVEL) = {{
     [TILE_STORE_F16] = (TileFn)store_f16,
     [TILE_STORE_BF16] = (TileFn)store_bf16,
     [TILE_LANES] = (TileFn)lanes,
-    [TILE_PREFETCH] = (TileFn)prefetch,
 }};

@@ -6,7 +6,8 @@
 #define CODEGEN_TILE_TILE_MAP_H
 #define TILE_CAT(a, b) TILE_CAT_(a, b)
 #define TILE_CAT_(a, b) a##b
-#define TILE_COUNT(...) TILE_COUNT_(__VA_ARGS__, 18, 17, 16, 15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0)
+#define TILE_COUNT(...)                                                                            \
+    TILE_COUNT_(__VA_ARGS__, 18, 17, 16, 15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0)
 #define TILE_COUNT_(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, N, ...) N
 #define TILE_OPEN(...) __VA_ARGS__
 

@@ -4,14 +4,9 @@
  *
  *     "adamw" x {f32, p=bf16 g=bf16, m=f16 v=bf16} x {0 1 127 128 129 …} x {sse2 avx2 avx512}
  */
+#include "cases.h"
 #include "step.h"
-#include "codegen/compile.h"
 #include "codegen/tile/tile.h"
-
-typedef struct Case {
-    const char *rule;
-    const char *defines[4];
-} Case;
 
 static const Case cases[] = {
     {"adagrad", {0}},
@@ -39,22 +34,6 @@ static const Case cases[] = {
     {"sgd", {"use_momentum=1"}},
     {"sgd", {"use_momentum=1", "nesterov=1", "maximize=1"}},
 };
-
-static IrModule *compile_case(Arena *a, const Case *c, bool guard)
-{
-    SourceSet sources = {.arena = a};
-    DiagSink d = {.arena = a, .sources = &sources};
-    size_t len;
-    const char *text = stdlib_text(c->rule, &len);
-    FrontendOptions o = {.defines = c->defines};
-    while (o.ndefines < 4 && c->defines[o.ndefines]) o.ndefines++;
-    int file = source_add(&sources, c->rule, text, len);
-    IrModule *m = compile_source(a, &d, file, &o, guard);
-    StrBuf messages = {.arena = a};
-    diag_render(&d, &messages, false);
-    REQUIRE(m, "%s: %s", c->rule, messages.text ? messages.text : "");
-    return m;
-}
 
 static IrModule *read_ir(Arena *a, const char *path)
 {
@@ -99,7 +78,7 @@ static void check_step(Arena *a, const char *name, const IrModule *m, const Worl
 static void check_level(Arena *a, const char *name, const IrModule *m, const Plan *plan, int mix,
                         int level)
 {
-    static const int64_t sizes[] = {0, 1, 127, 128, 129, 255, 256, 257, 4095, 4096, 4097, 10000};
+    static const int64_t sizes[] = {0, 1, 127, 128, 129, 383, 384, 385, 4095, 4096, 4097, 10000};
     StrBuf why = {.arena = a};
     BackendOptions o = {.isa = tile_level_names[level]};
     const Backend *c = backend_find("c");
@@ -118,10 +97,10 @@ static void check_level(Arena *a, const char *name, const IrModule *m, const Pla
     c->free_image(b.scalars.image);
 }
 
-static void check_module(const char *name, const IrModule *m, Arena *a)
+static void check_module(const char *name, const IrModule *m, bool guard, Arena *a)
 {
     const Plan *plan = plan_make(a, m);
-    for (int mix = 0; mix < 4; mix++) {
+    for (int mix = guard ? 1 : 0; mix < (guard ? 2 : 4); mix++) {
         for (int level = 0; level < TILE_LEVEL_COUNT; level++) {
             if (tile_level_runs((TileLevel)level, NULL)) check_level(a, name, m, plan, mix, level);
         }
@@ -160,14 +139,14 @@ int main(void)
             const char *name = arena_printf(&a, "%s %s %s guard=%d", cases[i].rule,
                                             cases[i].defines[0] ? cases[i].defines[0] : "",
                                             cases[i].defines[1] ? cases[i].defines[1] : "", guard);
-            check_module(name, compile_case(&a, &cases[i], guard != 0), &a);
+            check_module(name, compile_case(&a, &cases[i], guard != 0), guard != 0, &a);
             arena_free(&a);
         }
     }
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         Arena a = {0};
         const char *path = arena_printf(&a, DSOPT_SOURCE_DIR "/tests/plan/ir/%s.ir", texts[i]);
-        check_module(texts[i], read_ir(&a, path), &a);
+        check_module(texts[i], read_ir(&a, path), false, &a);
         arena_free(&a);
     }
     return check_done();
