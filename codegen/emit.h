@@ -52,9 +52,7 @@ void emit_scalar_statements(StrBuf *out, const Plan *p, const ScalarProgram *sp,
  */
 void emit_scalar_function(StrBuf *out, const Plan *p, const ScalarProgram *sp, const char *head);
 
-/* ---- kernels
- * ------------------------------------------------------------------------------------------------------------------
- */
+/* ---- kernels -------------------------------------------------------------------------------- */
 
 /* What a kernel needs around its element loop. */
 typedef struct KernelInfo {
@@ -78,8 +76,7 @@ void emit_reduce_text(StrBuf *out, const char *text, const char *a, const char *
                       const char *y);
 DType emit_elem_storage(const Plan *p, const Variant *v, uint32_t elem); /* temporaries: f32 */
 
-/* ---- names of things in emitted text
- * -------------------------------------------------------------------------------------------- */
+/* ---- names of things in emitted text -------------------------------------------------------- */
 
 /* Of an element slot or temporary: its short name, with its number where that is no safe identifier
  * or not unique. */

@@ -66,9 +66,7 @@ bool emit_cuda_has_all(const Plan *p, int phase)
     return false;
 }
 
-/* ---- operators
- * ----------------------------------------------------------------------------------------------------------------
- */
+/* ---- operators ------------------------------------------------------------------------------ */
 
 static const char *identity_text(Arena *a, const ReduceInfo *info)
 {
@@ -165,9 +163,7 @@ void emit_cuda_reductions(StrBuf *out, const Plan *p)
     }
 }
 
-/* ---- scalar programs
- * -----------------------------------------------------------------------------------------------------------
- */
+/* ---- scalar programs ------------------------------------------------------------------------ */
 
 static void program_function(StrBuf *out, const Plan *p, const ScalarProgram *sp)
 {
@@ -219,9 +215,7 @@ static void programs_kernel(StrBuf *out, const Plan *p, const ScalarProgram *pro
     sb_puts(out, "}\n\n");
 }
 
-/* ---- joins
- * ----------------------------------------------------------------------------------------------------------------------
- */
+/* ---- joins ---------------------------------------------------------------------------------- */
 
 static const char *guard_text(Arena *a, const PlanReduce *r)
 {

@@ -11,9 +11,7 @@
 #include "plan_internal.h"
 #include <string.h>
 
-/* ---- expressions
- * ---------------------------------------------------------------------------------------------------------------
- */
+/* ---- expressions ---------------------------------------------------------------------------- */
 
 enum { EXPR_DEPTH = 12, EXPR_CHARS = 72 };
 
@@ -167,9 +165,7 @@ static const char *expression(Arena *a, const Plan *p, uint32_t body, IrRef ref)
     return arena_printf(a, "%.*s …", (int)cut, s.text);
 }
 
-/* ---- parts
- * ----------------------------------------------------------------------------------------------------------------------
- */
+/* ---- parts ---------------------------------------------------------------------------------- */
 
 static void explain_total(const Plan *p, const Variant *v, StrBuf *out)
 {
@@ -351,9 +347,7 @@ static void explain_why(const Variant *v, StrBuf *out)
     }
 }
 
-/* ---- hints
- * ----------------------------------------------------------------------------------------------------------------------
- */
+/* ---- hints ---------------------------------------------------------------------------------- */
 
 static void put_place(const Plan *p, uint32_t body, IrRef ref, StrBuf *out)
 {

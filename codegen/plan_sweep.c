@@ -43,8 +43,7 @@ static const Slot *slot_of(const Search *s, uint32_t store)
     return &s->bp->m->slots[s->b->stores[store].slot];
 }
 
-/* ---- what slots hold after their stores
- * -------------------------------------------------------------------------------------- */
+/* ---- what slots hold after their stores ----------------------------------------------------- */
 
 /* The guard without its conjunct `noskip`: IR_NONE if nothing else is left. */
 static IrRef without_noskip(const IrBody *b, IrRef guard)
@@ -106,9 +105,7 @@ static void find_held(Search *s)
     }
 }
 
-/* ---- the cost of one choice
- * -----------------------------------------------------------------------------------------------------
- */
+/* ---- the cost of one choice ----------------------------------------------------------------- */
 
 typedef struct Kernelizer {
     const Search *s;
@@ -294,9 +291,7 @@ static void add_temps(const Search *s, Sweeps *w)
     price(s, w);
 }
 
-/* ---- the search
- * -----------------------------------------------------------------------------------------------------------------
- */
+/* ---- the search ----------------------------------------------------------------------------- */
 
 static void find_candidates(Search *s)
 {

@@ -51,16 +51,16 @@ static void run_body()
     body(argument);
     leave(DONE);
 }
-static char *stacks()
-{
-    static char *all = (char *)malloc((size_t)THREADS * STACK);
-    return all;
-}
+static struct Stacks {
+    char *all;
+    Stacks() : all((char *)malloc((size_t)THREADS * STACK)) {}
+    ~Stacks() { free(all); }
+} stacks;
 static void run_block()
 {
     for (unsigned t = 0; t < blockDim.x; t++) {
         getcontext(&fiber[t]);
-        fiber[t].uc_stack.ss_sp = stacks() + (size_t)t * STACK;
+        fiber[t].uc_stack.ss_sp = stacks.all + (size_t)t * STACK;
         fiber[t].uc_stack.ss_size = STACK;
         fiber[t].uc_link = &scheduler;
         makecontext(&fiber[t], run_body, 0);
