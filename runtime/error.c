@@ -116,12 +116,13 @@ bool region_alloc(const Allocator *a, size_t bytes, Region *out)
     if (bytes > SIZE_MAX / 2) return false;
     if (!a->realloc && bytes >= REGION_OWN_MAPPING) {
         /* Fresh pages are zero already, and huge ones save most of the page faults of the first
-         * step. */
-        size_t whole = (bytes + REGION_OWN_MAPPING - 1) & ~(size_t)(REGION_OWN_MAPPING - 1);
-        void *p = mmap(NULL, whole, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+         * step; they begin at multiples of their size. */
+        size_t page = REGION_OWN_MAPPING, whole = ((bytes + page - 1) & ~(page - 1)) + page;
+        char *p = mmap(NULL, whole, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         if (p == MAP_FAILED) return false;
-        madvise(p, whole, MADV_HUGEPAGE);
-        *out = (Region){.base = p, .raw = p, .mapped = whole};
+        char *base = p + (-(uintptr_t)p & (page - 1));
+        madvise(base, whole - page, MADV_HUGEPAGE);
+        *out = (Region){.base = base, .raw = p, .mapped = whole};
         return true;
     }
     void *raw = mem_realloc(a, NULL, bytes + REGION_ALIGN);

@@ -201,12 +201,14 @@ static void compare(dsopt_program *p, const char *backend, const char *isa, int 
 
 static bool usable(const char *backend, const char *isa)
 {
+    static char told[256];
     dsopt_context *ctx;
     dsopt_config cfg = {.size = sizeof cfg, .backend = backend, .isa = isa, .threads = 1};
     bool ok = dsopt_context_create(&cfg, &ctx) == DSOPT_OK;
-    static bool told;
-    if (!ok && !told) printf("not compared: %s %s: %s\n", backend, isa ? isa : "", dsopt_error_message(NULL));
-    told |= !ok;
+    if (!ok && strcmp(told, dsopt_error_message(NULL)) != 0) {
+        snprintf(told, sizeof told, "%s", dsopt_error_message(NULL));
+        printf("not compared: %s\n", told);
+    }
     dsopt_context_destroy(ctx);
     return ok;
 }
