@@ -86,15 +86,26 @@ static const char *new_value_of(const Writer *x, IrRef ref)
     return NULL;
 }
 
-static void put_reduce(const Writer *x, const Ins *ins, int depth)
+/* A reduction as the language has it: `norm` where the root of a sum of squares is taken, and the
+ * scope where it is not the tensor. */
+static void put_reduce(const Writer *x, const Ins *ins, bool rooted, int depth)
 {
-    sb_printf(x->out, "%s[%s](", reduce_info[ins->op - IR_RED].name,
-              ins->rate == RATE_GLOBAL ? "all" : rate_name(ins->rate));
+    ReduceOp op = (ReduceOp)(ins->op - IR_RED);
+    bool squares = op == RED_SUMSQ && !rooted;
+    const char *name = op == RED_SUMSQ ? (rooted ? "norm" : "sum")
+                       : op == RED_RMIN ? "min"
+                       : op == RED_RMAX ? "max"
+                                       : reduce_info[op].name;
+    const char *scope = ins->rate == RATE_GLOBAL ? "all" : rate_name(ins->rate);
+    if (ins->rate == RATE_TENSOR)
+        sb_printf(x->out, "%s(", name);
+    else
+        sb_printf(x->out, "%s[%s](", name, scope);
     for (int k = 0; k < ir_arity(ins); k++) {
         if (k) sb_puts(x->out, ", ");
-        put(x, ins->arg[k], 0, depth + 1);
+        put(x, ins->arg[k], squares ? 9 : 0, depth + 1);
     }
-    sb_puts(x->out, ")");
+    sb_puts(x->out, squares ? "^2)" : ")");
 }
 
 static void put_op(const Writer *x, const Ins *ins, int depth)
@@ -144,7 +155,9 @@ static void put(const Writer *x, IrRef ref, int outer, int depth)
     } else if (is_step(x, ins)) {
         sb_puts(x->out, "t");
     } else if (ir_is_reduce(ins)) {
-        put_reduce(x, ins, depth);
+        put_reduce(x, ins, false, depth);
+    } else if (ins->op == IR_SQRT && x->b->ins[ins->arg[0]].op == IR_RED + RED_SUMSQ) {
+        put_reduce(x, &x->b->ins[ins->arg[0]], true, depth);
     } else {
         bool wrap = binding(ins) < outer;
         sb_puts(x->out, wrap ? "(" : "");
@@ -177,9 +190,9 @@ static void explain_total(const Plan *p, const Variant *v, StrBuf *out)
     }
     sb_printf(
         out,
-        "%s: %u sweep%s over memory; %d bytes per element (%d read, %d written), %d operations\n",
+        "%s: %u sweep%s over memory; %d bytes per element (%d read, %d written), %d operation%s\n",
         p->m->name, (unsigned)v->nkernels, v->nkernels == 1 ? "" : "s", read + written, read,
-        written, flops);
+        written, flops, flops == 1 ? "" : "s");
 }
 
 static void explain_state(const Plan *p, const Variant *v, StrBuf *out)
@@ -251,18 +264,15 @@ static void explain_hoisted(const Plan *p, const Variant *v, StrBuf *out)
     const IrBody *b = &p->m->bodies[v->body];
     bool *read = kernel_scalars(out->arena, p, v), any = false;
     for (int l = 0; l < LEVEL_COUNT; l++) {
-        uint32_t values = 0, shown = 0;
-        for (uint32_t i = 0; i < p->nprograms; i++)
-            values += p->programs[i].level == (Level)l ? p->programs[i].nvals : 0;
+        bool shown = false;
         for (uint32_t i = 0; i < b->n; i++) {
             const Ins *ins = &b->ins[i];
             bool plain = ins->op == IR_ROUND && b->ins[ins->arg[0]].op == IR_LOAD;
             if (!read[i] || p->level[v->body][i] != l || plain || ins->op == IR_LOAD) continue;
             if (!any) sb_puts(out, "\ncomputed outside of the elements, in f64, rounded once\n");
             any = true;
-            if (!shown++)
-                sb_printf(out, "  %s (%u value%s)\n", whose[l], (unsigned)values,
-                          values == 1 ? "" : "s");
+            if (!shown) sb_printf(out, "  %s\n", whose[l]);
+            shown = true;
             sb_printf(out, "      %s\n", expression(out->arena, p, v->body, i));
         }
     }
@@ -293,8 +303,8 @@ static void explain_kernel(const Plan *p, const Variant *v, const Kernel *k, Str
     Arena *a = out->arena;
     const IrBody *b = &p->m->bodies[v->body];
     bool skips = false;
-    sb_printf(out, "    kernel: %d bytes read, %d written, %d operations per element\n",
-              k->bytes_read, k->bytes_written, k->flops);
+    sb_printf(out, "    kernel: %d bytes read, %d written, %d operation%s per element\n",
+              k->bytes_read, k->bytes_written, k->flops, k->flops == 1 ? "" : "s");
     list_values(p, k, VAL_LOAD, "      loads ", out);
     list_values(p, k, VAL_RELOAD, "      reloads what an earlier phase stored: ", out);
     list_values(p, k, VAL_TEMP, "      reads ", out);

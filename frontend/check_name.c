@@ -138,12 +138,40 @@ static void visible_words(Checker *c, Words *w)
         if (c->x.names != NAMES_FN || i >= GIVEN_PI) check_word(c, w, given_info[i].name);
 }
 
+/* What a word that papers and other libraries use is called here; NULL: not known. */
+static const char *usual_name(const char *word)
+{
+    static const char *const gradients[] = {"grad", "gradient", "grads", "d_p", "dp", "G"},
+                            *const params[] = {"w",     "W",     "x",         "P",     "param",
+                                               "params", "theta", "parameter", "weight", "weights"},
+                            *const steps[] = {"step", "steps", "step_count", "iter", "iteration",
+                                              "k",    "T",     "i"},
+                            *const truths[] = {"True", "true", "False", "false", "None"};
+    static const struct {
+        const char *const *words;
+        size_t n;
+        const char *hint;
+    } usual[] = {
+        {gradients, sizeof gradients / sizeof *gradients, "the gradient is 'g'"},
+        {params, sizeof params / sizeof *params, "the parameter is 'p'"},
+        {steps, sizeof steps / sizeof *steps, "the number of this step, from 1, is 't'"},
+        {truths, sizeof truths / sizeof *truths,
+         "flags are numbers, 1 and 0, and compared: 'nesterov != 0'"},
+    };
+    for (size_t i = 0; i < sizeof usual / sizeof *usual; i++)
+        for (size_t k = 0; k < usual[i].n; k++)
+            if (strcmp(word, usual[i].words[k]) == 0) return usual[i].hint;
+    return NULL;
+}
+
 void check_unknown_name(Checker *c, Name name, const char *hint)
 {
     Words w = {0};
     visible_words(c, &w);
     Diag *d = REPORT(c, DIAG_UNKNOWN_NAME, name.span, name.text);
-    check_did_you_mean(c, d, name.text, &w);
+    const char *usual = c->x.names == NAMES_FN ? NULL : usual_name(name.text);
+    if (usual) hint = usual;
+    if (!usual) check_did_you_mean(c, d, name.text, &w);
     if (hint) diag_hint(c->diags, d, "%s", hint);
 }
 

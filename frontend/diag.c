@@ -161,8 +161,11 @@ const char *diag_suggest(const char *word, const char *const *candidates, size_t
         if (length == 1 || nc == 1) continue;
         int limit = (int)length / 3 > 1 ? (int)length / 3 : 1;
         int distance = edit_distance(word, length, c, nc);
-        /* Two letters with one of them right are no evidence either. */
-        if (distance > limit || (size_t)distance * 2 >= (length > nc ? length : nc)) continue;
+        /* Two letters with one of them right are no evidence either; exchanged letters are. */
+        bool exchanged = length == 2 && nc == 2 && word[0] == c[1] && word[1] == c[0];
+        if (distance > limit ||
+            (!exchanged && (size_t)distance * 2 >= (length > nc ? length : nc)))
+            continue;
         if (!best || distance < best_distance) {
             best = c;
             best_distance = distance;

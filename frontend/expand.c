@@ -34,7 +34,13 @@ static int param_index(Checker *c, const Item *item, Name name)
     Words w = {0};
     for (size_t i = 0; i < item->nparams; i++) check_word(c, &w, item->params[i].name.text);
     Diag *d = REPORT(c, DIAG_ARG_UNKNOWN, name.span, item->name.text, name.text);
-    check_did_you_mean(c, d, name.text, &w);
+    if (diag_suggest(name.text, w.list, w.n)) {
+        check_did_you_mean(c, d, name.text, &w);
+        return -1;
+    }
+    StrBuf all = {.arena = c->arena};
+    for (size_t i = 0; i < w.n; i++) sb_printf(&all, "%s%s", i ? ", " : "", w.list[i]);
+    diag_hint(c->diags, d, w.n ? "it has %s" : "it has none", all.text);
     return -1;
 }
 
@@ -66,6 +72,41 @@ static const char *const later[] = {"cbrt",   "sigmoid", "softplus",  "atan2",
                                     "sin",    "cos",     "interp",    "piecewise",
                                     "normal", "uniform", "rademacher"};
 
+/* How what other languages have as a function is written here; NULL: not known. */
+static const char *usual_function(const char *word)
+{
+    static const char *const usual[][2] = {
+        {"sqr", "x^2, or x * x"},
+        {"square", "x^2, or x * x"},
+        {"where", "c ? a : b"},
+        {"select", "c ? a : b"},
+        {"maximum", "max(a, b)"},
+        {"minimum", "min(a, b)"},
+        {"fmax", "max(a, b)"},
+        {"fmin", "min(a, b)"},
+        {"fabs", "abs(x)"},
+        {"clip", "clamp(x, lo, hi)"},
+        {"ceil", "-floor(-x)"},
+        {"ln", "log(x)"},
+        {"reciprocal", "1 / x"},
+        {"isfinite", "finite(x)"},
+        {"isnan", "x != x"},
+        {"norm2", "norm(x)"},
+        {"l2norm", "norm(x)"},
+        {"l2_norm", "norm(x)"},
+        {"global_norm", "norm[all](g)"},
+        {"square_sum", "dot(x, x)"},
+        {"average", "mean(x)"},
+        {"len", "numel"},
+        {"size", "numel"},
+        {"ema", "lerp(g, m, b): b * m + (1 - b) * g"},
+        {"mix", "lerp(a, b, w): w * b + (1 - w) * a"},
+    };
+    for (size_t i = 0; i < sizeof usual / sizeof *usual; i++)
+        if (strcmp(word, usual[i][0]) == 0) return usual[i][1];
+    return NULL;
+}
+
 static void unknown_function(Checker *c, Name name)
 {
     if (c->imports_failed) return;
@@ -80,7 +121,11 @@ static void unknown_function(Checker *c, Name name)
     for (size_t i = 0; i < c->ast->n; i++)
         if (is_function(c->ast->items[i])) check_word(c, &w, c->ast->items[i]->name.text);
     Diag *d = REPORT(c, DIAG_UNKNOWN_FUNCTION, name.span, name.text);
-    check_did_you_mean(c, d, name.text, &w);
+    const char *usual = usual_function(name.text);
+    if (usual)
+        diag_hint(c->diags, d, "write %s", usual);
+    else
+        check_did_you_mean(c, d, name.text, &w);
     if (find_item(c, false, name.text))
         diag_hint(c->diags, d, "transforms are put in place by 'use %s'", name.text);
 }

@@ -393,6 +393,23 @@ static bool report_operator(Mistake *m)
     return true;
 }
 
+/* What was likely meant, where the grammar alone would only say what it expects. */
+static const char *likely(const Mistake *m)
+{
+    Parser *p = m->p;
+    bool after_call = m->before && m->before->kind == ')';
+    bool closes_name = m->kind == '(' || m->kind == '[' || m->kind == '.' || m->kind == '*' ||
+                       m->kind == '/' || m->kind == '+' || m->kind == '-' || m->kind == '^';
+    if (m->first->kind == TK_EXPORT && m->place > 1 && closes_name && !m->ended)
+        return "name the value first: 'x = …', then 'export x'; 'as' gives it another name";
+    if (m->kind == '[' && after_call && !m->at->line_start)
+        return "the scope of a reduction stands before its argument: norm[all](g)";
+    if (m->kind == ',' && p->nopen_before > m->base &&
+        p->filter.open[p->nopen_before - 1].kind == '(')
+        return "there are no tuples: give each value a name of its own";
+    return NULL;
+}
+
 static bool report_unexpected(Mistake *m)
 {
     Parser *p = m->p;
@@ -408,6 +425,8 @@ static bool report_unexpected(Mistake *m)
                   "the statement goes on behind this line, because of '%s'",
                   token_text(p, m->before));
     }
+    const char *hint = likely(m);
+    if (hint) diag_hint(p->diags, diag, "%s", hint);
     return true;
 }
 

@@ -148,6 +148,25 @@ grep -qF 'a\ b\#/y.ir:' 'a b#/y.d' && grep -qF 'a\ b\#/$$x.opt' 'a b#/y.d' || fa
 run 2 -xv && says "unknown option '-x'"
 run 2 --list=3 && says "no argument is taken by '--list=3'"
 
+# ---- habits from papers and other languages are answered with what is written here
+# habit STATEMENT ANSWER
+habit() {
+    printf 'optimizer habit {\n  hyper lr = 1, wd = 2\n  %s\n  p -= lr * wd * g\n}\n' "$1" >habit.opt
+    run 1 check habit.opt && says "hint: .*$2"
+}
+habit 'w -= lr * g' "the parameter is 'p'"
+habit 'p -= lr * grad' "the gradient is 'g'"
+habit 'p -= lr / step' "is 't'"
+habit 'hyper nesterov = False' 'flags are numbers'
+habit 'p -= lr * square(g)' 'x\^2'
+habit 'p -= where(g > 0, g, 0)' 'c [?] a : b'
+habit 'p -= rl * g' "did you mean 'lr'"
+habit 'p -= lr * g / norm(g)[all]' 'norm\[all\]\(g\)'
+habit 'hyper betas = (0.9, 0.999)' 'no tuples'
+habit 'export norm(g) as n' "then 'export x'"
+sed '1i import "clip_global_norm.opt"' habit.opt | sed 's/export.*/use clip_global_norm(max_norm = 1)/' >use.opt
+run 1 check use.opt && says 'hint: it has limit, eps'
+
 # ---- replay
 vec=$source/tests/data/vectors
 run 0 replay "$vec/adamw.torch.f64.vec" --rtol 1e-12 --atol 1e-15 && says '^worst: abs .* rel .* ulp .* at step [0-9]+ tensor'
