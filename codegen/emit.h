@@ -71,6 +71,9 @@ KernelInfo emit_kernel_info(Arena *a, const Plan *p, const Variant *v, const Ker
 /* `const float v14 = v12 * v13;` of a computed element value. */
 void emit_element_value(StrBuf *out, const Plan *p, const Variant *v, IrRef ref,
                         const EmitStyle *s);
+/* The end of a line that computes `ref`: a comment with its place in the rule, where that is known
+ * and another than *line, which remembers it from value to value (0 at first); then the newline. */
+void emit_line_end(StrBuf *out, const Plan *p, uint32_t body, IrRef ref, int *line);
 /* A reduction's `combine` (a, x, y) or `merge` (a, b) with its operands put in. */
 void emit_reduce_text(StrBuf *out, const char *text, const char *a, const char *b_or_x,
                       const char *y);

@@ -86,6 +86,7 @@ static void row_params(const CKernel *c, bool types)
 /* One element: loads, values, stores, and the lanes `lane<column>[j]`. */
 static void element_body(const CKernel *c, const char *indent)
 {
+    int line = 0;
     for (uint32_t i = 0; i < c->k->nvals; i++) {
         const KernelValue *kv = &c->k->vals[i];
         sb_puts(c->out, indent);
@@ -98,7 +99,7 @@ static void element_body(const CKernel *c, const char *indent)
                          emit_elem_name(c->a, c->p, kv->elem));
             sb_puts(c->out, ";");
         }
-        sb_puts(c->out, "\n");
+        emit_line_end(c->out, c->p, c->v->body, kv->ref, &line);
     }
     for (uint32_t i = 0; i < c->k->nstores; i++) {
         const KernelStore *ks = &c->k->stores[i];

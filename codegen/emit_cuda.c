@@ -102,6 +102,7 @@ static void compute_four(const CudaKernel *c)
 {
     StrBuf *out = c->out;
     sb_puts(out, "#pragma unroll\n            for (int c = 0; c < 4; c++) {\n");
+    int line = 0;
     for (uint32_t i = 0; i < c->k->nvals; i++) {
         const KernelValue *kv = &c->k->vals[i];
         sb_puts(out, "                ");
@@ -113,7 +114,7 @@ static void compute_four(const CudaKernel *c)
                          emit_elem_name(c->a, c->p, kv->elem));
             sb_puts(out, ";");
         }
-        sb_puts(out, "\n");
+        emit_line_end(out, c->p, c->v->body, kv->ref, &line);
     }
     for (uint32_t i = 0; i < c->k->nstores; i++) {
         const KernelStore *ks = &c->k->stores[i];

@@ -78,6 +78,19 @@ void emit_element_value(StrBuf *out, const Plan *p, const Variant *v, IrRef ref,
     sb_puts(out, ";");
 }
 
+void emit_line_end(StrBuf *out, const Plan *p, uint32_t body, IrRef ref, int *line)
+{
+    const IrBody *b = &p->m->bodies[body];
+    const char *name = NULL;
+    int at = 0, col;
+    if (p->m->sources && b->loc && b->loc[ref].begin)
+        source_position(p->m->sources, b->loc[ref].begin, &name, &at, &col);
+    if (name && at != *line && !strstr(name, "*/") && !strchr(name, '\n'))
+        sb_printf(out, " /* %s:%d */", name, at);
+    *line = at;
+    sb_puts(out, "\n");
+}
+
 void emit_reduce_text(StrBuf *out, const char *text, const char *a, const char *b_or_x,
                       const char *y)
 {
