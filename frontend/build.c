@@ -21,6 +21,13 @@ Expr *build_expr(Parser *p, ExprKind kind, Span span)
     return e;
 }
 
+/* An expression that is wrong as it stands, though all of it is there: the rest of its item can be
+ * checked. */
+static Expr *refused(Parser *p, Span span)
+{
+    return build_expr(p, EX_BAD, span);
+}
+
 static Expr *bad(Parser *p, Span span)
 {
     p->broken = true;
@@ -175,9 +182,9 @@ static Expr *build_old(Parser *p, Span span, const ExprList *args)
         Diag *diag = diag_report(p->diags, DIAG_OLD_OPERAND, args->items[0]->span);
         diag_hint(p->diags, diag,
                   "old(x) is what x was when the step began; write old around each name");
-        return bad(p, span);
+        return refused(p, span);
     }
-    if (!check_arguments(p, span, name, args, 1)) return bad(p, span);
+    if (!check_arguments(p, span, name, args, 1)) return refused(p, span);
     Expr *e = build_expr(p, EX_OLD, span);
     e->name = args->items[0]->name;
     return e;
@@ -185,7 +192,7 @@ static Expr *build_old(Parser *p, Span span, const ExprList *args)
 
 static Expr *reduction(Parser *p, Span span, Name name, ReduceKind kind, const ExprList *args)
 {
-    if (!check_arguments(p, span, name, args, reductions[kind].arity)) return bad(p, span);
+    if (!check_arguments(p, span, name, args, reductions[kind].arity)) return refused(p, span);
     Expr *e = build_expr(p, EX_REDUCE, span);
     e->name = name;
     e->reduce = kind;
@@ -202,7 +209,7 @@ Expr *build_call(Parser *p, Span span, Name name, ExprList *args)
     if (kind >= 0 && (op < 0 || args->n == 1))
         return reduction(p, span, name, (ReduceKind)kind, args);
     if (op >= 0) {
-        if (!check_arguments(p, span, name, args, op_info[op].arity)) return bad(p, span);
+        if (!check_arguments(p, span, name, args, op_info[op].arity)) return refused(p, span);
         Expr *e = build_expr(p, EX_OP, span);
         e->name = name;
         e->op = (Op)op;
@@ -210,7 +217,7 @@ Expr *build_call(Parser *p, Span span, Name name, ExprList *args)
     }
     int function = find_function(name.text);
     if (function >= 0 && !check_arguments(p, span, name, args, functions[function].arity))
-        return bad(p, span);
+        return refused(p, span);
     Expr *e = build_expr(p, EX_CALL, span);
     e->name = name;
     e->arg_names = args->names;
@@ -259,9 +266,9 @@ Expr *build_reduce(Parser *p, Span span, Name name, Expr *scope, bool block, Exp
         else
             diag_hint(p->diags, diag,
                       "reductions are sum, mean, max, min, norm, rms, dot, any, all and count");
-        return bad(p, span);
+        return refused(p, span);
     }
-    if (!block && !scope_kind(p, scope, &where)) return bad(p, span);
+    if (!block && !scope_kind(p, scope, &where)) return refused(p, span);
     ExprList none = {0};
     Expr *e = reduction(p, span, name, (ReduceKind)kind, args ? args : &none);
     if (e->kind != EX_REDUCE) return e;
