@@ -23,6 +23,8 @@ typedef struct Name {
     Span span;
 } Name;
 
+#define BAD_NAME "?" /* stands for a name that a syntax error took away */
+
 /* ---- expressions ------------------------------------------------------------------------------------------------------------- */
 
 typedef enum ExprKind {

@@ -18,6 +18,48 @@ Diag *check_noted(Checker *c, Diag *d)
     return d;
 }
 
+bool check_muted(const Checker *c, DiagCode code)
+{
+    if (!c->rule->item->broken) return false;
+    switch (code) {
+    case DIAG_UNKNOWN_NAME:
+    case DIAG_UNKNOWN_FUNCTION:
+    case DIAG_UNKNOWN_TRANSFORM:
+    case DIAG_UNKNOWN_RATE:
+    case DIAG_ASSIGN_TARGET:
+    case DIAG_FN_ARGS:
+    case DIAG_ARG_UNKNOWN:
+    case DIAG_ARG_TWICE:
+    case DIAG_OUT_OF_RANGE:
+    case DIAG_RANGE_EMPTY:
+    case DIAG_NOT_NUMBER:
+    case DIAG_NOT_TRUTH:
+    case DIAG_ARMS_DIFFER:
+    case DIAG_NARROW:
+    case DIAG_WHEN_RATE:
+    case DIAG_REDUCE_COARSE:
+    case DIAG_UNSUPPORTED: return false;
+    default: return true;
+    }
+}
+
+static bool is_word_char(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+}
+
+bool check_may_be_lost(const Checker *c, Name word, bool in_file)
+{
+    const Item *item = c->rule->item;
+    const SourceFile *f = source_file(c->diags->sources, word.span.begin);
+    if (!f || !(in_file ? c->mistakes : item->broken)) return false;
+    size_t n = strlen(word.text);
+    int seen = 0;
+    for (const char *at = strstr(f->text, word.text); at; at = strstr(at + n, word.text))
+        seen += (at == f->text || !is_word_char(at[-1])) && !is_word_char(at[n]);
+    return seen > 1;
+}
+
 void check_word(Checker *c, Words *w, const char *word)
 {
     ARENA_PUSH(c->arena, w->list, w->n, w->cap, word);
@@ -71,19 +113,23 @@ static void check_whole(Checker *c)
     }
 }
 
-/* Whether an import was refused: what it would have defined is not known. */
-static bool imports_failed(const DiagSink *d)
+/* What was reported before: an import that was refused would have defined names that are not
+ * known; after syntax errors, items are missing or were read in part. */
+static void note_mistakes(Checker *c)
 {
-    for (size_t i = 0; i < d->n; i++)
-        if (d->items[i].severity == DIAG_ERROR && d->items[i].code <= DIAG_IMPORT_DEEP) return true;
-    return false;
+    for (size_t i = 0; i < c->diags->n; i++) {
+        const Diag *d = &c->diags->items[i];
+        if (d->severity != DIAG_ERROR || d->code >= DIAG_UNKNOWN_NAME) continue;
+        c->mistakes = true;
+        c->imports_failed |= d->code <= DIAG_IMPORT_DEEP;
+    }
 }
 
 /* Checks an optimizer, or a transform by itself, as a rule of its own. */
 static Rule *check_rule(Arena *a, DiagSink *d, const Ast *ast, const FrontendOptions *o, Item *item)
 {
-    Checker c = {
-        .arena = a, .diags = d, .ast = ast, .options = o, .imports_failed = imports_failed(d)};
+    Checker c = {.arena = a, .diags = d, .ast = ast, .options = o};
+    note_mistakes(&c);
     c.rule = ARENA_NEW(a, Rule);
     c.rule->name = item->name.text;
     c.rule->item = item;
@@ -94,8 +140,8 @@ static Rule *check_rule(Arena *a, DiagSink *d, const Ast *ast, const FrontendOpt
     Instance inst = {.item = item, .path = item->name.text};
     c.x.inst = &inst;
     check_instance(&c, item, NULL, NULL);
-    if (!c.murky && !c.too_long) check_whole(&c);
-    check_defines(&c);
+    if (!c.murky && !c.too_long && !item->broken) check_whole(&c);
+    if (!item->broken) check_defines(&c);
     return c.rule;
 }
 
@@ -103,8 +149,8 @@ static Rule *check_rule(Arena *a, DiagSink *d, const Ast *ast, const FrontendOpt
 static uint32_t check_function(Arena *a, DiagSink *d, const Ast *ast, const FrontendOptions *o,
                                Item *fn)
 {
-    Checker c = {
-        .arena = a, .diags = d, .ast = ast, .options = o, .imports_failed = imports_failed(d)};
+    Checker c = {.arena = a, .diags = d, .ast = ast, .options = o};
+    note_mistakes(&c);
     c.is_function = true; /* what is too long is said where it is used */
     Instance inst = {.item = fn, .path = fn->name.text};
     c.rule = ARENA_NEW(a, Rule);
@@ -172,13 +218,13 @@ static Rule *check_all(Arena *a, DiagSink *d, const Ast *ast, const FrontendOpti
     for (size_t i = 0; i < ast->n; i++) refuse_item(d, a, ast->items[i]);
     Item *picked = pick_rule(a, d, ast, o);
     if (!picked && need_rule && d->nerrors == before) diag_report(d, DIAG_NO_RULE, (Span){0, 0});
-    Rule *rule = picked && !picked->broken ? check_rule(a, d, ast, o, picked) : NULL;
+    Rule *rule = picked ? check_rule(a, d, ast, o, picked) : NULL;
     int64_t left =
         16 *
         (int64_t)CHECK_MAX_OPS; /* functions that double each other make little text much work */
     for (size_t i = 0; i < ast->n && left > CHECK_MAX_OPS; i++) {
         Item *item = ast->items[i];
-        if (item == picked || item->broken || !in_main_file(d, ast, item)) continue;
+        if (item == picked || !in_main_file(d, ast, item)) continue;
         if (item->kind == IT_OPTIMIZER ||
             (item->kind == IT_TRANSFORM && item->stage == STAGE_GRADIENT))
             left -= check_rule(a, d, ast, &plain, item)->nexprs;

@@ -8,6 +8,7 @@
 #ifndef FRONTEND_CHECK_H
 #define FRONTEND_CHECK_H
 #include "frontend.h"
+#include <string.h>
 
 enum {
     CHECK_MAX_OPS = 65536,  /* checked nodes and statements of one rule */
@@ -95,6 +96,7 @@ typedef struct Checker {
     Symbol *given[GIVEN_INF + 1];
     uint32_t nops, nslots;
     bool imports_failed; /* names may be missing for that reason alone */
+    bool mistakes; /* syntax errors were reported: items may be missing, or parts of this one */
     bool p_live;
     bool murky;    /* something was left out as not supported: say nothing about what is unused or
                       missing */
@@ -107,7 +109,13 @@ typedef struct Checker {
 
 /* A message with notes for the calls that the checker is inside of. */
 Diag *check_noted(Checker *c, Diag *d);
-#define REPORT(c, ...) check_noted((c), diag_report((c)->diags, __VA_ARGS__))
+#define REPORT(c, code, ...)                                                                       \
+    (check_muted((c), (code)) ? ARENA_NEW((c)->arena, Diag)                                        \
+                              : check_noted((c), diag_report((c)->diags, (code), __VA_ARGS__)))
+/* Whether a message would mislead in an item that the parser could read in part only. */
+bool check_muted(const Checker *c, DiagCode code);
+/* Whether the word stands elsewhere in what was read in part: what it means may have been lost. */
+bool check_may_be_lost(const Checker *c, Name word, bool in_file);
 /* Candidates for "did you mean". */
 typedef struct Words {
     const char **list;
@@ -122,6 +130,10 @@ void check_unsupported(Checker *c, Span at, const char *fmt, ...)
 
 /* check_name.c. A symbol whose dtype is DT_COUNT is broken: reading it says nothing. One without a
  * declaration, too, stands for a name bound in a block that was left out: it may be bound again. */
+static inline bool name_lost(Name name)
+{
+    return !name.text || strcmp(name.text, BAD_NAME) == 0;
+}
 static inline bool symbol_left_out(const Symbol *s)
 {
     return s->dtype == DT_COUNT && s->kind == SYM_STATE && !s->decl;

@@ -66,6 +66,7 @@ void check_defines(Checker *c)
 
 static void unknown_rate(Checker *c, Name rate)
 {
+    if (name_lost(rate)) return;
     static const char *const known[] = {"global", "group", "tensor", "matrix",
                                         "row",    "col",   "block",  "element"};
     Words w = {0};

@@ -274,6 +274,7 @@ static Expr *check_kind(Checker *c, const Expr *e)
 
 Expr *check_expr(Checker *c, const Expr *e)
 {
+    if (!e) return bad_expr(c, (Span){0, 0}); /* lost to a syntax error */
     if (c->too_long) return bad_expr(c, e->span);
     if (c->x.depth >= CHECK_MAX_DEPTH) {
         REPORT(c, DIAG_TOO_NESTED, e->span, (int)CHECK_MAX_DEPTH);

@@ -105,6 +105,7 @@ bool check_name_length(Checker *c, Name name)
 
 bool check_new_name(Checker *c, Name name)
 {
+    if (name_lost(name)) return false;
     Symbol *given = find_given(c, name.text);
     if (given) {
         if (given->given <= GIVEN_MICRO)
@@ -166,6 +167,7 @@ static const char *usual_name(const char *word)
 
 void check_unknown_name(Checker *c, Name name, const char *hint)
 {
+    if (name_lost(name) || check_may_be_lost(c, name, false)) return;
     Words w = {0};
     visible_words(c, &w);
     Diag *d = REPORT(c, DIAG_UNKNOWN_NAME, name.span, name.text);

@@ -4,9 +4,8 @@
  * a name of its own before its `when`; names that both branches bind become one after it; a
  * constant condition leaves one branch.
  *
- *     when c { n = 1 } else { n = 2 }  ->  LET when = c;  WHEN when { LET n = 1 } else { LET n = 2 }
- *                                         LET n = when ? n : n
- *     p -= lr * u                      ->  WRITE p := SUB(p, MUL(lr, u))
+ *     when c { n = 1 } else { n = 2 }  ->  LET when = c;  WHEN when { LET n = 1 } else { LET n = 2
+ * } LET n = when ? n : n p -= lr * u                      ->  WRITE p := SUB(p, MUL(lr, u))
  */
 #include "check.h"
 #include <string.h>
@@ -127,8 +126,8 @@ static void add_export(Checker *c, const Stmt *s, Name name, Name alias, Expr *v
     alias.text = export_name(c, alias.text);
     const Symbol *before = find_export(c, alias.text);
     if (before) {
-        Diag *d = REPORT(c, DIAG_DUPLICATE, alias.span,
-                         arena_printf(c->arena, "export %s", alias.text));
+        Diag *d =
+            REPORT(c, DIAG_DUPLICATE, alias.span, arena_printf(c->arena, "export %s", alias.text));
         diag_note(c->diags, d, before->span, "declared here");
         diag_hint(c->diags, d, "give it another name: 'export %s as …'", name.text);
         return;
@@ -171,6 +170,7 @@ static void check_export(Checker *c, const Stmt *s)
 /* The symbol that a write goes to; NULL and a message where there is none. */
 static Symbol *write_target(Checker *c, const Stmt *s)
 {
+    if (name_lost(s->name)) return NULL;
     if (s->index) {
         check_unsupported(c, s->name.span, "writing an array element");
         c->murky = true;

@@ -109,7 +109,7 @@ static const char *usual_function(const char *word)
 
 static void unknown_function(Checker *c, Name name)
 {
-    if (c->imports_failed) return;
+    if (c->imports_failed || name_lost(name) || check_may_be_lost(c, name, true)) return;
     static const char *const more[] = {"lerp", "clamp", "old", "sum", "mean", "norm",
                                        "rms",  "dot",   "any", "all", "count"};
     Words w = {0};
@@ -247,8 +247,9 @@ static const char *item_what(const Item *i)
 
 static Item *find_transform(Checker *c, Name name)
 {
+    if (name_lost(name)) return NULL;
     Item *item = find_item(c, false, name.text);
-    if (item ? item->broken : c->imports_failed) return NULL;
+    if (item ? item->broken : c->imports_failed || check_may_be_lost(c, name, true)) return NULL;
     if (!item) {
         for (size_t i = 0; i < c->rule->item->nparams;
              i++) /* a rule taken as a parameter: refused where it is declared */

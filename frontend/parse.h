@@ -12,7 +12,6 @@
 #include "recipe.h"
 
 enum { TOKENS_MAX = 1 << 20 }; /* per file */
-#define BAD_NAME "?"           /* stands for a name that a mistake took away */
 
 typedef struct Token {
     int kind; /* enum frontend_yytokentype; TK_SEP for ';' and, from the filter, for line ends */

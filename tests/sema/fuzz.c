@@ -84,7 +84,8 @@ static void change(char *text)
     while (line > 0 && text[line - 1] != '\n') line--;
     size_t line_len = strcspn(text + line, "\n");
     char piece[512];
-    switch (below(6)) {
+    static const char *const brackets[] = {"(", ")", "{", "}", "[", "]", ",", "\"", "$", "\n"};
+    switch (below(7)) {
     case 0:
     case 1:
         if (len) put_in(text, at, len, words[below(sizeof words / sizeof *words)]);
@@ -103,6 +104,10 @@ static void change(char *text)
         at = below((uint32_t)n + 1);
         while (at > 0 && text[at - 1] != '\n') at--;
         put_in(text, at, 0, piece);
+        break;
+    case 5:
+        if (below(3) == 0) /* a mistake of syntax: the rest is checked all the same */
+            put_in(text, at, below(2), brackets[below(sizeof brackets / sizeof *brackets)]);
         break;
     default:
         if (below(4) == 0) put_in(text, line, line_len, "");
