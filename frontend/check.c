@@ -55,7 +55,8 @@ bool check_may_be_lost(const Checker *c, Name word, bool in_file)
     if (!f || !(in_file ? c->mistakes : item->broken)) return false;
     size_t n = strlen(word.text);
     int seen = 0;
-    for (const char *at = strstr(f->text, word.text); at; at = strstr(at + n, word.text))
+    for (const char *at = strstr(f->text, word.text); at && seen < 2;
+         at = strstr(at + n, word.text))
         seen += (at == f->text || !is_word_char(at[-1])) && !is_word_char(at[n]);
     return seen > 1;
 }
