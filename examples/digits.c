@@ -17,15 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum {
-    PIXELS = 64,
-    HIDDEN = 64,
-    CLASSES = 10,
-    IMAGES = 1797,
-    TEST = 360,
-    TRAIN = IMAGES - TEST,
-    BATCH = 32
-};
+enum { PIXELS = 64, HIDDEN = 64, CLASSES = 10, IMAGES = 1797, TEST = 360, TRAIN = IMAGES - TEST };
 enum { MAX_RUNS = 8, MAX_SETS = 16, MAX_EPOCHS = 1000 };
 
 /* ---- data ------------------------------------------------------------------------------------ */
@@ -178,7 +170,7 @@ static double accuracy(const Net *net, const Data *d, const int *order, int n)
 
 typedef struct Options {
     const char *rules[MAX_RUNS], *set[MAX_SETS];
-    int nrules, nsets, epochs, threads;
+    int nrules, nsets, epochs, threads, batch;
     uint64_t seed;
     const char *data, *svg, *backend;
 } Options;
@@ -201,6 +193,12 @@ static double usual_lr(const char *rule)
     for (size_t i = 0; i < sizeof table / sizeof *table; i++)
         if (strcmp(table[i].rule, rule) == 0) return table[i].lr;
     return 0;
+}
+
+/* Rprop looks at signs of the whole gradient, which those of small batches are not. */
+static int usual_batch(const char *rule)
+{
+    return strcmp(rule, "rprop") == 0 ? TRAIN : 32;
 }
 
 static void fail(const char *rule, const char *message)
@@ -261,12 +259,12 @@ static dsopt_optimizer *make_optimizer(dsopt_context *ctx, const char *rule, Net
     return opt;
 }
 
-static float epoch(dsopt_context *ctx, dsopt_optimizer *opt, const char *rule, const Data *d,
-                   const int *order, Net *net, Net *grad)
+static float epoch(dsopt_context *ctx, dsopt_optimizer *opt, const char *rule, int batch,
+                   const Data *d, const int *order, Net *net, Net *grad)
 {
     float loss = 0;
-    for (int at = 0; at < TRAIN; at += BATCH) {
-        int n = TRAIN - at < BATCH ? TRAIN - at : BATCH;
+    for (int at = 0; at < TRAIN; at += batch) {
+        int n = TRAIN - at < batch ? TRAIN - at : batch;
         memset(grad, 0, sizeof *grad);
         for (int i = 0; i < n; i++)
             loss +=
@@ -291,7 +289,8 @@ static void train(dsopt_context *ctx, const char *rule, const Options *o, const 
     clock_gettime(CLOCK_MONOTONIC, &t0);
     for (int e = 0; e < o->epochs; e++) {
         shuffle(order, TRAIN);
-        run->loss[e] = epoch(ctx, opt, rule, d, order, &net, &grad);
+        run->loss[e] =
+            epoch(ctx, opt, rule, o->batch ? o->batch : usual_batch(rule), d, order, &net, &grad);
         run->test = accuracy(&net, d, split + TRAIN, TEST);
         if (e < 3 || (e + 1) % 5 == 0 || e + 1 == o->epochs)
             printf("%-12s epoch %3d  loss %.4f  test %6.2f %%\n", rule, e + 1, (double)run->loss[e],
@@ -412,9 +411,9 @@ static int number(const char *text, const char *name, long lo, long hi)
 static void parse(int argc, char **argv, Options *o)
 {
     static const struct option table[] = {
-        {"set", 1, 0, 's'},     {"epochs", 1, 0, 'e'}, {"threads", 1, 0, 't'},
-        {"backend", 1, 0, 'b'}, {"seed", 1, 0, 'r'},   {"svg", 1, 0, 'p'},
-        {"data", 1, 0, 'd'},    {"help", 0, 0, 'h'},   {0, 0, 0, 0}};
+        {"set", 1, 0, 's'},     {"epochs", 1, 0, 'e'}, {"batch", 1, 0, 'n'}, {"threads", 1, 0, 't'},
+        {"backend", 1, 0, 'b'}, {"seed", 1, 0, 'r'},   {"svg", 1, 0, 'p'},   {"data", 1, 0, 'd'},
+        {"help", 0, 0, 'h'},    {0, 0, 0, 0}};
     for (int c; (c = getopt_long(argc, argv, "d:h", table, NULL)) != -1;) {
         switch (c) {
         case 's':
@@ -422,6 +421,7 @@ static void parse(int argc, char **argv, Options *o)
             o->set[o->nsets++] = optarg;
             break;
         case 'e': o->epochs = number(optarg, "epochs", 1, MAX_EPOCHS); break;
+        case 'n': o->batch = number(optarg, "batch", 1, TRAIN); break;
         case 't': o->threads = number(optarg, "threads", 0, 1024); break;
         case 'b': o->backend = optarg; break;
         case 'r': o->seed = (uint64_t)number(optarg, "seed", 0, 1 << 30); break;

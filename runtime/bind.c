@@ -181,21 +181,10 @@ static void fill_split(dsopt_optimizer *opt)
     while (w < threads) opt->split[++w] = opt->nrows;
 }
 
-/* Gradients are rebound one by one, so that overlaps among them are looked for when all are in
- * place. */
-static dsopt_status check_overlaps(dsopt_optimizer *opt)
-{
-    const Interval *a, *b;
-    size_t n = spans_collect(opt->tensors, opt->ntensors, opt->spans);
-    if (spans_overlap(opt->spans, opt->spans_tmp, n, &a, &b))
-        return spans_report(opt->ctx, opt->tensors, a, b);
-    return DSOPT_OK;
-}
-
 dsopt_status tables_update(dsopt_optimizer *opt)
 {
-    if (opt->rebound) {
-        dsopt_status st = check_overlaps(opt);
+    if (opt->rebound) { /* one by one, so that overlaps are looked for when all are in place */
+        dsopt_status st = overlaps_check(opt);
         if (st != DSOPT_OK) return st;
         opt->rebound = false;
     }

@@ -294,13 +294,8 @@ struct dsopt_optimizer {
  * tensors, tensor_names, spans. */
 dsopt_status tensors_validate(dsopt_optimizer *opt, const dsopt_tensor *given, size_t n, bool f64,
                               const char ***group_of);
-/* The memory of all parameters and gradients; `out` has room for 2 n. Returns how many. */
-size_t spans_collect(const TensorInfo *tensors, size_t n, Interval *out);
-/* The first two of n intervals that overlap where that is not allowed. Sorts them; tmp is as long
- * as v. */
-bool spans_overlap(Interval *v, Interval *tmp, size_t n, const Interval **a, const Interval **b);
-dsopt_status spans_report(dsopt_context *ctx, const TensorInfo *tensors, const Interval *a,
-                          const Interval *b);
+/* Whether memory is shared where it may not be, now; the message names both tensors. */
+dsopt_status overlaps_check(dsopt_optimizer *opt);
 
 /* bind.c */
 dsopt_status tables_alloc(dsopt_optimizer *opt);

@@ -125,8 +125,8 @@ static dsopt_status check_tensor(dsopt_context *ctx, const dsopt_tensor *t, bool
 
 /* ---- overlaps -------------------------------------------------------------------------------- */
 
-/* Sorts by begin: nothing to do where buffers keep their order from step to step, which is the
- * usual case. */
+/* Sorts by begin. The order of the last time is where it starts from, so there is nothing to do
+ * where buffers keep their order from step to step, which is the usual case. */
 static void spans_sort(Interval *v, Interval *tmp, size_t n)
 {
     size_t sorted = 1;
@@ -148,7 +148,8 @@ static void spans_sort(Interval *v, Interval *tmp, size_t n)
     if (from != v) memcpy(v, from, n * sizeof *v);
 }
 
-bool spans_overlap(Interval *v, Interval *tmp, size_t n, const Interval **a, const Interval **b)
+static bool spans_overlap(Interval *v, Interval *tmp, size_t n, const Interval **a,
+                          const Interval **b)
 {
     spans_sort(v, tmp, n);
     size_t last = 0; /* of those before i, the one that ends last */
@@ -163,8 +164,8 @@ bool spans_overlap(Interval *v, Interval *tmp, size_t n, const Interval **a, con
     return false;
 }
 
-dsopt_status spans_report(dsopt_context *ctx, const TensorInfo *tensors, const Interval *a,
-                          const Interval *b)
+static dsopt_status spans_report(dsopt_context *ctx, const TensorInfo *tensors, const Interval *a,
+                                 const Interval *b)
 {
     if (a->tensor > b->tensor || (a->tensor == b->tensor && a->is_grad)) {
         const Interval *swap = a;
@@ -177,33 +178,40 @@ dsopt_status spans_report(dsopt_context *ctx, const TensorInfo *tensors, const I
                      b->is_grad ? "gradient" : "parameter", tensors[b->tensor].name);
 }
 
-static bool span_of(const TensorInfo *t, uint32_t index, bool is_grad, Interval *out)
+/* Memory of a parameter or gradient; nothing, at address 0, where there is none. */
+static Interval span_of(const TensorInfo *t, uint32_t index, bool is_grad)
 {
     const void *p = is_grad ? t->grad : t->param;
-    if (!p || t->numel == 0) return false;
     uintptr_t bytes =
         (uintptr_t)t->numel * (uintptr_t)dtype_size(is_grad ? t->grad_dtype : t->dtype);
-    *out = (Interval){
-        .begin = (uintptr_t)p, .end = (uintptr_t)p + bytes, .tensor = index, .is_grad = is_grad};
-    return true;
+    if (!p || bytes == 0) return (Interval){.tensor = index, .is_grad = is_grad};
+    return (Interval){(uintptr_t)p, (uintptr_t)p + bytes, index, is_grad};
 }
 
-size_t spans_collect(const TensorInfo *tensors, size_t n, Interval *out)
+static void spans_refresh(const TensorInfo *tensors, size_t n, Interval *v)
 {
-    size_t k = 0;
-    for (size_t i = 0; i < n; i++) k += span_of(&tensors[i], (uint32_t)i, false, &out[k]);
-    for (size_t i = 0; i < n; i++) k += span_of(&tensors[i], (uint32_t)i, true, &out[k]);
-    return k;
+    for (size_t i = 0; i < 2 * n; i++)
+        v[i] = span_of(&tensors[v[i].tensor], v[i].tensor, v[i].is_grad);
 }
 
 static dsopt_status check_addresses(dsopt_context *ctx, const TensorInfo *t)
 {
-    Interval s;
-    for (int grad = 0; grad < 2; grad++)
-        if (span_of(t, 0, grad, &s) && s.end < s.begin)
+    for (int grad = 0; grad < 2; grad++) {
+        Interval s = span_of(t, 0, grad);
+        if (s.end < s.begin)
             return error_set(ctx, DSOPT_INVALID_TENSOR,
                              "tensor '%s': its %s reaches past the end of memory", t->name,
                              grad ? "gradient" : "parameter");
+    }
+    return DSOPT_OK;
+}
+
+dsopt_status overlaps_check(dsopt_optimizer *opt)
+{
+    const Interval *a, *b;
+    spans_refresh(opt->tensors, opt->ntensors, opt->spans);
+    if (spans_overlap(opt->spans, opt->spans_tmp, 2 * opt->ntensors, &a, &b))
+        return spans_report(opt->ctx, opt->tensors, a, b);
     return DSOPT_OK;
 }
 
@@ -252,8 +260,7 @@ dsopt_status tensors_validate(dsopt_optimizer *opt, const dsopt_tensor *given, s
     opt->ntensors = n;
     opt->spans = ARENA_ARRAY(a, Interval, 2 * n);
     opt->spans_tmp = ARENA_ARRAY(a, Interval, 2 * n);
-    const Interval *x, *y;
-    if (spans_overlap(opt->spans, opt->spans_tmp, spans_collect(info, n, opt->spans), &x, &y))
-        return spans_report(ctx, info, x, y);
-    return DSOPT_OK;
+    for (size_t i = 0; i < 2 * n; i++)
+        opt->spans[i] = (Interval){.tensor = (uint32_t)(i % n), .is_grad = i >= n};
+    return overlaps_check(opt);
 }
