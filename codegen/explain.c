@@ -144,7 +144,7 @@ static void put(const Writer *x, IrRef ref, int outer, int depth)
 {
     const Ins *ins = &x->b->ins[ref];
     const char *state = depth > 0 ? new_value_of(x, ref) : NULL;
-    if (depth > EXPR_DEPTH) {
+    if (depth > EXPR_DEPTH || x->out->len > 4 * EXPR_CHARS) {
         sb_puts(x->out, "…");
     } else if (state && ins->op != IR_LOAD) {
         sb_puts(x->out, state);

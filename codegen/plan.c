@@ -26,6 +26,7 @@ typedef struct PlanWork {
     bool *live;
     bool *verdict; /* what the skip verdict depends on */
     int *phase;
+    long budget;
     int *wish; /* per reduction: the phase wanted for it (at least its earliest) */
 } PlanWork;
 
@@ -89,9 +90,9 @@ static int forward(PlanWork *w)
     return n;
 }
 
-static BodyPhases body_phases(const PlanWork *w, int nphases)
+static BodyPhases body_phases(PlanWork *w, int nphases)
 {
-    return (BodyPhases){w->m, w->b, w->live, w->phase, nphases};
+    return (BodyPhases){w->m, w->b, w->live, w->phase, nphases, &w->budget};
 }
 
 /* Tries the phases of all movable reductions, in f32; keeps the cheapest wishes, later ones among
@@ -116,7 +117,7 @@ static int choose_rides(PlanWork *w)
     DType storage[w->m->nelem + 1];
     for (uint32_t s = 0; s < w->m->nelem; s++) storage[s] = w->m->compute_f64 ? DT_F64 : DT_F32;
     int best = -1;
-    for (int c = 0; n > 0 && c < combos; c++) {
+    for (int c = 0; n > 0 && c < combos && (best < 0 || w->budget > 0); c++) {
         for (uint32_t k = 0, rest = (uint32_t)c; k < n; k++) {
             uint32_t choices = (uint32_t)(nphases - first[k]);
             w->wish[movable[k]] = first[k] + (int)(rest % choices);
@@ -315,7 +316,8 @@ Plan *plan_make(Arena *a, const IrModule *m)
     if (p->block_size[LEVEL_CLASS] == 0) p->block_size[LEVEL_CLASS] = 1; /* t */
     PlanWork *w = ARENA_ARRAY(a, PlanWork, m->nbodies + 1);
     for (uint32_t i = 0; i < m->nbodies; i++) {
-        w[i] = (PlanWork){.a = a, .p = p, .m = m, .b = &m->bodies[i], .body = i};
+        w[i] = (PlanWork){
+            .a = a, .p = p, .m = m, .b = &m->bodies[i], .body = i, .budget = PLAN_BUDGET};
         plan_body(&w[i]);
     }
     size_t cap = 0, commit_cap = 0, reduce_cap = 0;

@@ -17,7 +17,9 @@ typedef struct BodyPhases {
     const bool *live;
     const int *phase; /* of a reduction: the phase whose kernels feed it */
     int nphases;
+    long *budget; /* instructions that searches may still visit; spent: they keep what they have */
 } BodyPhases;
+enum { PLAN_BUDGET = 1 << 22 }; /* some hundredths of a second, a hundred times what lamb needs */
 
 /* The phase from which on a value can be used. */
 static inline int plan_ready(const IrBody *b, const int *phase, IrRef ref)

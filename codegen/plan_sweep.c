@@ -35,7 +35,6 @@ typedef struct Search {
     size_t held_cap;
     int *stored_by_elem; /* [elem] the store of an element slot, -1 */
     IrRef *candidates;   /* for temporaries */
-    uint32_t ncandidates;
 } Search;
 
 static const Slot *slot_of(const Search *s, uint32_t store)
@@ -125,8 +124,6 @@ static void read_slot(Kernelizer *z, uint32_t elem, int bytes)
     z->k->read += bytes;
 }
 
-static void provide(Kernelizer *z, IrRef ref);
-
 static bool provide_load(Kernelizer *z, IrRef ref)
 {
     const Search *s = z->s;
@@ -169,24 +166,30 @@ static bool provide_temp(Kernelizer *z, IrRef ref)
     return false;
 }
 
+enum { NEEDED = 255 }; /* in SweepKernel.how: wanted, and not yet decided how */
+
+static void need(Kernelizer *z, IrRef ref)
+{
+    if (plan_is_element(z->s->b, ref) && !z->k->how[ref]) z->k->how[ref] = NEEDED;
+}
+
 /* Makes an element value available in the kernel, and says how. */
 static void provide(Kernelizer *z, IrRef ref)
 {
-    const IrBody *b = z->s->b;
-    if (!plan_is_element(b, ref) || z->k->how[ref]) return;
-    const Ins *ins = &b->ins[ref];
+    const Ins *ins = &z->s->b->ins[ref];
     if (ins->op == IR_LOAD && provide_load(z, ref)) return;
     if (provide_reload(z, ref) || provide_temp(z, ref)) return;
     if (ins->op == IR_LOAD) {
+        z->k->how[ref] = 0;
         z->impossible++;
         return;
     }
     z->k->how[ref] = 1 + VAL_COMPUTE;
     z->k->flops++;
-    for (int k = 0; k < ir_arity(ins); k++) provide(z, ins->arg[k]);
+    for (int k = 0; k < ir_arity(ins); k++) need(z, ins->arg[k]);
 }
 
-static void provide_roots(Kernelizer *z)
+static void need_roots(Kernelizer *z)
 {
     const Search *s = z->s;
     const IrBody *b = s->b;
@@ -194,12 +197,12 @@ static void provide_roots(Kernelizer *z)
         const Ins *ins = &b->ins[i];
         if (!s->bp->live[i] || !ir_is_reduce(ins) || s->bp->phase[i] != z->phase) continue;
         z->k->flops += plan_is_element(b, ins->arg[0]);
-        for (int k = 0; k < ir_arity(ins); k++) provide(z, ins->arg[k]);
+        for (int k = 0; k < ir_arity(ins); k++) need(z, ins->arg[k]);
     }
     for (uint32_t i = 0; i < b->nstores; i++) {
         if (z->w->store_phase[i] != z->phase) continue;
         z->k->written += dtype_size(s->storage[slot_of(s, i)->index]);
-        provide(z, b->stores[i].value);
+        need(z, b->stores[i].value);
     }
 }
 
@@ -209,7 +212,11 @@ static Kernelizer kernelize(const Search *s, Sweeps *w, int phase, uint64_t drop
     memset(k->how, 0, s->b->n);
     k->read = k->written = k->flops = 0;
     Kernelizer z = {.s = s, .w = w, .phase = phase, .dropped = dropped, .k = k};
-    provide_roots(&z);
+    need_roots(&z);
+    for (uint32_t i = s->b->n; i-- > 0;) { /* users come after their operands */
+        if (k->how[i] == NEEDED) provide(&z, i);
+    }
+    *s->bp->budget -= s->b->n;
     return z;
 }
 
@@ -268,6 +275,26 @@ static void keep(Sweeps *to, const Sweeps *from)
     to->kernels = kernels;
 }
 
+/* Whether more than one kernel of w makes this value anew: a temporary could spare that. */
+static bool is_repeated(const Search *s, const Sweeps *w, IrRef ref)
+{
+    int times = 0;
+    for (int ph = 0; ph < s->bp->nphases; ph++) {
+        uint8_t how = w->kernels[ph].how[ref];
+        times += how == 1 + VAL_COMPUTE || how == 1 + VAL_LOAD;
+    }
+    return times > 1;
+}
+
+static uint32_t find_candidates(const Search *s, const Sweeps *w)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < s->b->n; i++) {
+        if (s->b->ins[i].dtype == DT_F32 && is_repeated(s, w, i)) s->candidates[n++] = i;
+    }
+    return n;
+}
+
 /* Adds the temporaries that save bytes (or make w possible), one by one. */
 static void add_temps(const Search *s, Sweeps *w)
 {
@@ -276,7 +303,8 @@ static void add_temps(const Search *s, Sweeps *w)
         Sweeps best;
         bool found = false;
         memset(&best, 0, sizeof best);
-        for (uint32_t i = 0; i < s->ncandidates; i++) {
+        uint32_t n = find_candidates(s, w);
+        for (uint32_t i = 0; i<n && * s->bp->budget> 0; i++) {
             Sweeps t = *w;
             t.temps[t.ntemps++] = s->candidates[i];
             price(s, &t);
@@ -287,22 +315,12 @@ static void add_temps(const Search *s, Sweeps *w)
         }
         if (!found) break;
         keep(w, &best);
+        price(s, w);
     }
     price(s, w);
 }
 
 /* ---- the search ----------------------------------------------------------------------------- */
-
-static void find_candidates(Search *s)
-{
-    s->candidates = ARENA_ARRAY(s->a, IrRef, s->b->n + 1);
-    for (uint32_t i = 0; i < s->b->n; i++) {
-        const Ins *ins = &s->b->ins[i];
-        if (s->bp->live[i] && plan_is_element(s->b, i) && !ir_is_reduce(ins) &&
-            ins->dtype == DT_F32 && s->bp->phase[i] < s->bp->nphases - 1)
-            s->candidates[s->ncandidates++] = i;
-    }
-}
 
 /* First phase of a store; -1: not one of the sweeps. */
 static int earliest(const Search *s, uint32_t store)
@@ -337,7 +355,7 @@ static void try_all(const Search *s, const int *first, bool ends_only, bool no_t
             }
             w->store_phase[i] = first[i];
         }
-        if (i == n) return;
+        if (i == n || *s->bp->budget <= 0) return;
     }
 }
 
@@ -372,7 +390,7 @@ bool sweep_search(Arena *a, const BodyPhases *bp, const DType *storage, bool no_
         ends *= first[i] < bp->nphases - 1 ? 2 : 1;
     }
     find_held(&s);
-    find_candidates(&s);
+    s.candidates = ARENA_ARRAY(a, IrRef, b->n + 1);
     out->bytes = INT_MAX;
     no_temps = no_temps || no_early || bp->nphases == 1;
     if (no_temps)

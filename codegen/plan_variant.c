@@ -103,7 +103,8 @@ Variant *plan_variant(Arena *a, const Plan *p, uint32_t body, const DType *stora
     memcpy(v->storage, storage, m->nelem * sizeof *storage);
     bool *live = ARENA_ARRAY(a, bool, b->n + 1);
     for (uint32_t i = 0; i < b->n; i++) live[i] = p->phase[body][i] >= 0;
-    BodyPhases bp = {m, b, live, p->phase[body], p->nphases};
+    long budget = PLAN_BUDGET;
+    BodyPhases bp = {m, b, live, p->phase[body], p->nphases, &budget};
     Sweeps w;
     if (!sweep_search(a, &bp, storage, false, false, &w)) return NULL;
     v->ntemps = w.ntemps;
