@@ -153,6 +153,54 @@ static void check_rule(Arena *a, const IrModule *m, const char *storage, const c
     dlclose(library);
 }
 
+/* What cc_compile says and leaves when it cannot do its work. */
+static void refusals(Arena *a, const char *cc)
+{
+    const Plan *p = plan_make(a, rule_from_ir(a, "adamw"));
+    const Variant *v = rule_variant(a, p, "");
+    StrBuf text = {.arena = a};
+    emit_standalone_c(p, v, &text, NULL);
+    const char *path = arena_printf(a, "%s/refused-%ld.so", DSOPT_BUILD_DIR, (long)getpid());
+    const struct {
+        const char *text, *path, *cc, *says;
+    } cases[] = {
+        {text.text, path, arena_printf(a, "%s -ffast-math", cc), "IEEE"},
+        {text.text, path, "no-such-compiler -O2", "no-such-compiler"},
+        {text.text, path, " ", "empty"},
+        {"int x = ;\n", path, cc, "failed with status"},
+        {text.text, "/no/such/folder/x.so", cc, "/no/such/folder"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        StrBuf why = {.arena = a};
+        bool ok = cc_compile(cases[i].text, cases[i].path, true, cases[i].cc, &why);
+        CHECK(!ok && why.text && strstr(why.text, cases[i].says), "%s: %s", cases[i].cc,
+              ok ? "compiled" : why.text);
+        CHECK(access(cases[i].path, F_OK) != 0, "%s: left something at %s", cases[i].cc,
+              cases[i].path);
+    }
+}
+
+/* Backend cc itself: builds into the process, and gives back what it took. */
+static void backend(Arena *a, const char *cc)
+{
+    const Backend *b = backend_find("cc");
+    const BackendOptions o = {.cc = cc};
+    const Plan *p = plan_make(a, rule_from_ir(a, "lamb"));
+    const Variant *v = rule_variant(a, p, "");
+    BuiltVariant kernels = {0};
+    BuiltScalars scalars = {0};
+    StrBuf why = {.arena = a};
+    REQUIRE(b->build_variant(p, v, &o, &kernels, &why) && b->build_scalars(p, &o, &scalars, &why),
+            "%s", why.text);
+    RigCode code;
+    memcpy(code.kernels, kernels.kernels, v->nkernels * sizeof *code.kernels);
+    memcpy(code.programs, scalars.programs, p->nprograms * sizeof *code.programs);
+    memcpy(code.commit, scalars.commit, p->ncommit * sizeof *code.commit);
+    many_tensors(&code, p, v, "lamb by backend cc");
+    b->free_image(kernels.image);
+    b->free_image(scalars.image);
+}
+
 int main(int argc, char **argv)
 {
     Arena a = {0};
@@ -160,6 +208,8 @@ int main(int argc, char **argv)
     for (int i = 1; i < argc; i++) sb_printf(&cc, "%s%s", i > 1 ? " " : "", argv[i]);
     BackendOptions o = {.cc = cc.text};
     if (!backend_find("cc")->probe(&o, &why)) SKIP("%s", why.text);
+    refusals(&a, cc.text);
+    backend(&a, cc.text);
     for (size_t i = 0; i < IR_RULES; i++) {
         const IrModule *m = rule_from_ir(&a, ir_rules[i]);
         check_rule(&a, m, "", cc.text);
