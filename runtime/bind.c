@@ -11,9 +11,12 @@
 #include "internal.h"
 #include <string.h>
 
+/* In elements: what a row costs before its first one; what is left to one thread; what is not worth
+ * waking others for. */
 enum {
     ROW_COST = 64,
-    SMALL_WORK = 12000
+    SMALL_WORK = 12000,
+    BRIEF_WORK = 64000
 }; /* in elements: what a row costs before its first one; what is left to one thread */
 
 static size_t rows_of(int64_t numel)
@@ -168,6 +171,7 @@ static void fill_split(dsopt_optimizer *opt)
     int64_t cost = 0, so_far = 0;
     for (size_t r = 0; r < opt->nrows; r++) cost += opt->rows[r].count + ROW_COST;
     if (cost < SMALL_WORK) threads = 1;
+    opt->brief = cost < BRIEF_WORK;
     if ((size_t)threads > opt->nrows) threads = opt->nrows ? (int)opt->nrows : 1;
     opt->nshares = threads;
     int w = 0;

@@ -125,9 +125,9 @@ dsopt_status dsopt_context_create_checked(int version, const dsopt_config *confi
         .alloc = alloc, .log = c.log, .log_user = c.log_user, .backend = backend, .seed = c.seed};
     if (!copy_strings(ctx, &c)) st = error_oom(NULL);
     if (st == DSOPT_OK) st = probe_backend(ctx);
-    if (st == DSOPT_OK &&
-        !(ctx->pool = pool_new(&ctx->alloc, c.threads ? c.threads : usable_processors())))
-        st = error_oom(NULL);
+    int threads = c.threads ? c.threads : usable_processors();
+    if (st == DSOPT_OK && !(ctx->pool = pool_new(&ctx->alloc, threads)))
+        st = error_set(NULL, DSOPT_OUT_OF_MEMORY, "no memory for %d threads", threads);
     if (st != DSOPT_OK) {
         dsopt_context_destroy(ctx);
         return st;

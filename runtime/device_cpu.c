@@ -20,10 +20,11 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 #include <xmmintrin.h>
 
-enum { SPIN_ROUNDS = 2000, CACHE_LINE = 64 }; /* about 30 us */
+enum { SPIN_ROUNDS = 2000, CACHE_LINE = 64, FOLLOWS_NS = 200000 }; /* rounds: about 30 us */
 
 /* IDLE -> OFFERED by the caller; OFFERED -> TAKEN -> IDLE by the worker; OFFERED -> IDLE by the
  * caller, who takes it back. */
@@ -43,6 +44,7 @@ struct Pool {
     const Allocator *alloc;
     int threads;
     size_t scratch_bytes;
+    int64_t last_run; /* when the last brief job was done */
     Region self;
     Worker workers[]; /* [0] is the caller */
 };
@@ -104,8 +106,9 @@ static void *worker_main(void *arg)
     }
 }
 
-static void offer(Worker *w, PoolJob job, void *arg)
+static void offer(Worker *w, bool wake, PoolJob job, void *arg)
 {
+    if (!wake && atomic_load(&w->asleep)) return;
     w->job = job;
     w->arg = arg;
     change(&w->state, OFFERED, &w->asleep);
@@ -118,12 +121,23 @@ static void take_back_or_await(Worker *w)
         await_change(&w->state, TAKEN, &w->caller_asleep);
 }
 
-void pool_run(Pool *p, int threads, PoolJob job, void *arg)
+static int64_t now_ns(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+void pool_run(Pool *p, int threads, bool brief, PoolJob job, void *arg)
 {
     if (threads > p->threads) threads = p->threads;
-    for (int i = 1; i < threads; i++) offer(&p->workers[i], job, arg);
+    /* To wake a thread takes as long as a brief job; but where one job follows another, the thread
+     * will be awake for the next ones. */
+    bool wake = !brief || now_ns() - p->last_run < FOLLOWS_NS;
+    for (int i = 1; i < threads; i++) offer(&p->workers[i], wake, job, arg);
     job(arg, 0, p->workers[0].scratch.base);
     for (int i = 1; i < threads; i++) take_back_or_await(&p->workers[i]);
+    if (brief) p->last_run = now_ns();
 }
 
 Pool *pool_new(const Allocator *a, int threads)

@@ -6,7 +6,8 @@
  * and cannot fail. Guards decide every store, so that a skipped step runs through and moves
  * nothing.
  *
- *     LAMB: phase 0: rows 0 … 99 | 100 … 199 -> partial -> norm; phases 1, 2; commit t, s, grad_norm
+ *     LAMB: phase 0: rows 0 … 99 | 100 … 199 -> partial -> norm; phases 1, 2; commit t, s,
+ * grad_norm
  */
 #include "internal.h"
 
@@ -101,7 +102,7 @@ static void run_kernels(dsopt_optimizer *opt, int phase)
         opt->shares[w].batch = batch < 1 ? 1 : batch > 32 ? 32 : batch;
         atomic_store_explicit(&opt->shares[w].next, opt->split[w], memory_order_relaxed);
     }
-    pool_run(opt->ctx->pool, opt->nshares, sweep_job, &s);
+    pool_run(opt->ctx->pool, opt->nshares, opt->brief, sweep_job, &s);
 }
 
 /* ---- reductions ------------------------------------------------------------------------------ */

@@ -97,8 +97,9 @@ int pool_threads(const Pool *p);
 bool pool_reserve(Pool *p, size_t scratch_bytes); /* per thread; not while a job runs */
 void *pool_scratch(Pool *p, int worker);
 /* Runs job(arg, 0, scratch) here and job(arg, 1 … threads - 1, scratch) on those workers that come
- * in time; each call of the job must do what the others have left. Returns when all is done. */
-void pool_run(Pool *p, int threads, PoolJob job, void *arg);
+ * in time; each call of the job must do what the others have left. Returns when all is done. A
+ * brief job is one that is not worth waking a thread for. */
+void pool_run(Pool *p, int threads, bool brief, PoolJob job, void *arg);
 
 /* The floating-point environment of a step: round to nearest, no flush to zero, exceptions masked.
  */
@@ -260,6 +261,7 @@ struct dsopt_optimizer {
     size_t *split; /* where the rows of each share begin: [nshares + 1] */
     Share *shares; /* rows not yet taken, while a sweep runs */
     int nshares;
+    bool brief; /* a sweep is so short that sleeping threads are left alone */
     Interval *spans, *spans_tmp;
     const BuiltPrograms *programs;
     int *npartial; /* per phase */

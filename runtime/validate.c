@@ -225,6 +225,9 @@ static dsopt_status tensor_in(dsopt_context *ctx, const dsopt_tensor *given, siz
     const dsopt_tensor *t = (const void *)((const char *)given + i * size);
     dsopt_status st;
     if (!struct_in(ctx, "dsopt_tensor", out, sizeof *out, t, &st)) return st;
+    if (size % _Alignof(dsopt_tensor) != 0)
+        return error_set(ctx, DSOPT_INVALID_ARGUMENT, "dsopt_tensor.size is %zu, no struct's size",
+                         size);
     if (t->size != size)
         return error_set(ctx, DSOPT_INVALID_ARGUMENT,
                          "tensors[%zu].size is %zu, but that of tensors[0] is %zu", i, t->size,
