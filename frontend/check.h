@@ -30,7 +30,9 @@ typedef struct Binding {
 typedef struct Scope {
     struct Scope
         *parent; /* NULL at the root of a rule, transform or function: nothing outside is seen */
-    Binding *bindings;
+    Binding *bindings; /* newest first; one that was bound again stands behind */
+    Binding **table;   /* by name (interned: one pointer per name), open addressing */
+    size_t n, size;    /* entries used; a power of two, 0 while there are few */
 } Scope;
 
 /* A rule, or one use of a transform. */
@@ -141,6 +143,7 @@ static inline bool symbol_left_out(const Symbol *s)
 void check_given_symbols(Checker *c);
 const char *symbol_what(const Symbol *s); /* "a state", "the gradient" */
 Expr *check_old(Checker *c, const Expr *e);
+Binding *scope_local(const Scope *s, const char *name); /* in this scope alone */
 Binding *scope_find(const Scope *s, const char *name);
 void scope_bind(Checker *c, Scope *s, Name name, Symbol *sym, Expr *value);
 Symbol *symbol_new(Checker *c, SymKind kind, Name name);

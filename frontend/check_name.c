@@ -51,13 +51,45 @@ void check_given_symbols(Checker *c)
     c->rule->p = c->given[GIVEN_P];
 }
 
+enum { SCOPE_SMALL = 8 }; /* names up to which a list is walked */
+
+static Binding **table_place(Binding **table, size_t size, const char *name)
+{
+    size_t h = ((uintptr_t)name >> 4) * 0x9e3779b97f4a7c15u >> 20;
+    while (table[h & (size - 1)] && table[h & (size - 1)]->name != name) h++;
+    return &table[h & (size - 1)];
+}
+
+Binding *scope_local(const Scope *s, const char *name)
+{
+    if (s->size) return *table_place(s->table, s->size, name);
+    for (Binding *b = s->bindings; b; b = b->next)
+        if (b->name == name) return b;
+    return NULL;
+}
+
 Binding *scope_find(const Scope *s, const char *name)
 {
     for (; s; s = s->parent) {
-        for (Binding *b = s->bindings; b; b = b->next)
-            if (strcmp(b->name, name) == 0) return b;
+        Binding *b = scope_local(s, name);
+        if (b) return b;
     }
     return NULL;
+}
+
+/* Makes the table, or one twice as large. */
+static void scope_grow(Checker *c, Scope *s)
+{
+    Binding **old = s->table;
+    size_t n = s->size;
+    s->size = n ? 2 * n : 4 * SCOPE_SMALL;
+    s->table = ARENA_ARRAY(c->arena, Binding *, s->size);
+    for (size_t i = 0; i < n; i++)
+        if (old[i]) *table_place(s->table, s->size, old[i]->name) = old[i];
+    for (Binding *b = n ? NULL : s->bindings; b; b = b->next) {
+        Binding **at = table_place(s->table, s->size, b->name);
+        if (!*at) *at = b;
+    }
 }
 
 void scope_bind(Checker *c, Scope *s, Name name, Symbol *sym, Expr *value)
@@ -65,6 +97,9 @@ void scope_bind(Checker *c, Scope *s, Name name, Symbol *sym, Expr *value)
     Binding *b = ARENA_NEW(c->arena, Binding);
     *b = (Binding){s->bindings, name.text, name.span, sym, value};
     s->bindings = b;
+    s->n++;
+    if (s->size ? 2 * s->n > s->size : s->n > SCOPE_SMALL) scope_grow(c, s);
+    if (s->size) *table_place(s->table, s->size, name.text) = b;
 }
 
 static Symbol *find_given(Checker *c, const char *name)
@@ -143,11 +178,12 @@ static void visible_words(Checker *c, Words *w)
 static const char *usual_name(const char *word)
 {
     static const char *const gradients[] = {"grad", "gradient", "grads", "d_p", "dp", "G"},
-                            *const params[] = {"w",     "W",     "x",         "P",     "param",
-                                               "params", "theta", "parameter", "weight", "weights"},
-                            *const steps[] = {"step", "steps", "step_count", "iter", "iteration",
-                                              "k",    "T",     "i"},
-                            *const truths[] = {"True", "true", "False", "false", "None"};
+                             *const params[] = {"w",      "W",      "x",     "P",
+                                                "param",  "params", "theta", "parameter",
+                                                "weight", "weights"},
+                             *const steps[] = {"step",      "steps", "step_count", "iter",
+                                               "iteration", "k",     "T",          "i"},
+                             *const truths[] = {"True", "true", "False", "false", "None"};
     static const struct {
         const char *const *words;
         size_t n;

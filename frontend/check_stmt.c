@@ -275,16 +275,15 @@ static void join_names(Checker *c, Expr *cond, const Binding *then, const Bindin
 static void join_scopes(Checker *c, Expr *cond, const Scope *then, const Scope *otherwise)
 {
     for (const Binding *b = then->bindings; b; b = b->next) {
-        Scope only = {NULL, otherwise->bindings};
-        const Binding *o = scope_find(&only, b->name);
+        if (scope_local(then, b->name) != b) continue;
+        const Binding *o = scope_local(otherwise, b->name);
         if (b->sym && o && o->sym)
             join_names(c, cond, b, o);
         else
             scope_bind(c, c->x.scope, (Name){b->name, b->span}, NULL, NULL);
     }
     for (const Binding *o = otherwise->bindings; o; o = o->next) {
-        Scope only = {NULL, then->bindings};
-        if (!scope_find(&only, o->name))
+        if (!scope_local(then, o->name))
             scope_bind(c, c->x.scope, (Name){o->name, o->span}, NULL, NULL);
     }
 }

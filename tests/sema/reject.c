@@ -6,6 +6,7 @@
  * Programs named warn… compile all the same. Every row of diag.def about meaning (E1…, W1…) must
  * be given by a program here. */
 #include "source.h"
+#include <time.h>
 
 static bool seen[DIAG_CODE_COUNT];
 
@@ -126,6 +127,14 @@ static void reject_large(void)
     for (int i = 0; i < 300; i++) sb_puts(&text, "x");
     sb_puts(&text, " = 1\n p -= g\n}\n");
     reject_text("a long name", &text, "E155");
+
+    text = (StrBuf){.arena = &a};
+    sb_puts(&text, "optimizer names {\n x0 = g\n");
+    for (int i = 1; i < 15000; i++) sb_printf(&text, " x%d = x%d + 1\n", i, i - 1);
+    sb_puts(&text, " p -= x14998 + x\n}\n");
+    clock_t begin = clock();
+    reject_text("many names", &text, "E101");
+    CHECK(clock() - begin < 2 * CLOCKS_PER_SEC, "finding names takes a walk over all of them");
 }
 
 int main(void)
