@@ -257,29 +257,33 @@ typedef float AnyFloat __attribute__((aligned(1)));
         }                                                                                          \
     }
 
-/* Lane i mod 128 takes element i. Accumulators of a block of lanes stay in registers while the
- * tile's rows of 128 pass. */
-enum { BLOCK = 16 };
+/* Lane i mod 128 takes element i. Four, two and one rows of 128 pass at a time, so that
+ * accumulators are loaded and stored less often. */
+#define ROWS(name, rows, params)                                                                   \
+    for (; n - at >= rows * DS_LANES; at += rows * DS_LANES) {                                     \
+        INDEPENDENT for (int j = 0; j < DS_LANES; j++)                                             \
+        {                                                                                          \
+            double a = lanes[j];                                                                   \
+            for (int r = 0; r < rows; r++)                                                         \
+                a = step_##name(a, at + r * DS_LANES + j, TILE_LIST(A_, params));                  \
+            lanes[j] = a;                                                                          \
+        }                                                                                          \
+    }
 #define TILE_RED(name, reduction, params, x, y)                                                    \
-    INLINE void at_##name(double *acc, long from, long count, TILE_LIST(P_, params))               \
+    INLINE double step_##name(double a, long i, TILE_LIST(P_, params))                             \
     {                                                                                              \
         enum { fast = 0 };                                                                         \
-        for (long j = 0; j < count; j++) {                                                         \
-            const long i = from + j;                                                               \
-            TILE_EACH(L_, params)                                                                  \
-            acc[j] = combine_##reduction(acc[j], (double)(x), (double)(y));                        \
-        }                                                                                          \
+        TILE_EACH(L_, params)                                                                      \
+        return combine_##reduction(a, (double)(x), (double)(y));                                   \
     }                                                                                              \
     static void r_##name(long n, double *lanes, TILE_LIST(P_, params))                             \
     {                                                                                              \
-        for (long l = 0; l < DS_LANES && l < n; l += BLOCK) {                                      \
-            double acc[BLOCK];                                                                     \
-            long i = l;                                                                            \
-            for (int j = 0; j < BLOCK; j++) acc[j] = lanes[l + j];                                 \
-            for (; i + BLOCK <= n; i += DS_LANES) at_##name(acc, i, BLOCK, TILE_LIST(A_, params)); \
-            if (i < n) at_##name(acc, i, n - i, TILE_LIST(A_, params));                            \
-            for (int j = 0; j < BLOCK; j++) lanes[l + j] = acc[j];                                 \
-        }                                                                                          \
+        long at = 0;                                                                               \
+        ROWS(name, 4, params)                                                                      \
+        ROWS(name, 2, params)                                                                      \
+        ROWS(name, 1, params)                                                                      \
+        INDEPENDENT for (int j = 0; j < n - at; j++) lanes[j] =                                    \
+            step_##name(lanes[j], at + j, TILE_LIST(A_, params));                                  \
     }
 /* Of bools only how many are true counts. */
 INLINE double flags_ANY(double a, long ones, long n)
