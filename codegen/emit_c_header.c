@@ -183,14 +183,15 @@ static void hyper_type(StrBuf *out, const Plan *p, const char *module)
         emit_decimal(out, s->lo);
         sb_puts(out, ", ");
         emit_decimal(out, s->hi);
-        sb_printf(out, "%c */\n", s->hi_open ? ')' : ']');
+        sb_printf(out, "%c%s */\n", s->hi_open ? ')' : ']',
+                  s->has_default || s->derived ? "" : "; must be set");
         if (defaults.len) sb_puts(&defaults, ", ");
         if (s->has_default && isfinite(s->def))
             emit_decimal(&defaults, s->def);
         else if (s->has_default)
             sb_puts(&defaults, s->def > 0 ? "(double)1e999" : "-(double)1e999");
-        else /* NaN: not set, it follows others (ir.h) */
-            sb_puts(&defaults, s->derived ? "(0.0 / 0.0)" : "0");
+        else /* NaN: not set. It follows others (ir.h), or nobody will take the result for one. */
+            sb_puts(&defaults, "(0.0 / 0.0)");
     }
     if (!defaults.len) {
         sb_puts(out, "    double none;\n");

@@ -187,13 +187,30 @@ const char *emit_elem_name(Arena *a, const Plan *p, uint32_t elem)
     return s.text;
 }
 
-const char *emit_slot_name(Arena *a, const Plan *p, uint32_t slot)
+static const char *slot_identifier(Arena *a, const Slot *s)
 {
-    const Slot *s = &p->m->slots[slot];
     const char *dot = s->path ? strchr(s->path, '.') : NULL;
     StrBuf name = {.arena = a};
     emit_identifier(&name, dot ? dot + 1 : s->name);
     return is_keyword(name.text) ? arena_printf(a, "%s_", name.text) : name.text;
+}
+
+/* Different paths may become one identifier (a state and its export, clip.eps and clip_eps): later
+ * ones are numbered. */
+const char *emit_slot_name(Arena *a, const Plan *p, uint32_t slot)
+{
+    const char **names = ARENA_ARRAY(a, const char *, slot + 1);
+    size_t n = 0;
+    for (uint32_t i = 0; i <= slot; i++) {
+        const Slot *s = &p->m->slots[i];
+        if (i < slot && (rate_is_elementwise(s->rate) || s->kind == SLOT_RESULT)) continue;
+        const char *plain = slot_identifier(a, s);
+        names[n] = plain;
+        for (int k = 2; is_in(names, n, names[n]); k++)
+            names[n] = arena_printf(a, "%s_%d", plain, k);
+        n++;
+    }
+    return names[n - 1];
 }
 
 const char *emit_module_name(Arena *a, const Plan *p)

@@ -59,7 +59,8 @@ void emit_literal(StrBuf *out, double v, DType d)
 void emit_decimal(StrBuf *out, double v)
 {
     char text[40];
-    for (int digits = 1; digits <= 17; digits++) {
+    bool whole = v > -1e6 && v < 1e6 && v == (double)(int)v; /* 10, not 1e+01 */
+    for (int digits = whole ? 6 : 1; digits <= 17; digits++) {
         snprintf(text, sizeof text, "%.*g", digits, v);
         if (strtod(text, NULL) == v) break;
     }

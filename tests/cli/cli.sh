@@ -56,6 +56,11 @@ grep -q 'l.c:' l.d && grep -q clip_global_norm.opt l.d || fail "l.d: $(cat l.d)"
 if command -v "${CC:-cc}" >/dev/null; then
     run 0 adamw -o a.o && made a.o
     run 0 adamw -o a.so && made a.so
+    # A state and its export have one name; a hyperparameter without a default is NaN until set.
+    printf 'optimizer same {\n  hyper lr = 1, need\n  state mu: tensor = 1\n  mu *= need * mean(g)
+  p -= lr * mu\n  export mu\n}\n' >same.opt
+    run 0 same.opt -o same.o && grep -q 'double mu_2; /[*] written' same.h || fail "same.h"
+    grep -q 'SAME_HYPER_DEFAULTS {1, (0.0 / 0.0)}' same.h || fail "same.h: defaults"
 fi
 if "$dsoptc" --version | grep -q 'cuda .*not usable'; then
     echo "no NVRTC here: PTX and cubin are not tested, but for what is said"
