@@ -104,7 +104,8 @@ static double reference_state[ROOM], state[ROOM];
 static const float special[] = {NAN, INFINITY, -INFINITY, 0.0f, -0.0f, 1e-45f, 3e38f, -1e-40f};
 enum { SPECIAL = sizeof special / sizeof *special };
 
-/* NaN, infinities, zeros, subnormal and huge values in the vector body and the tail of two f32 gradients. */
+/* NaN, infinities, zeros, subnormal and huge values in the vector body and the tail of two f32
+ * gradients. */
 static void poison(Case *c)
 {
     for (int i = 0; i < SPECIAL; i++) {
@@ -127,8 +128,8 @@ static void one_nan(Case *c)
 }
 
 /* Runs the program on fresh tensors; the case and its states are what is compared. */
-static size_t run(dsopt_program *p, const char *backend, const char *isa, int threads, bool poisoned, Case *c,
-                  double *out, dsopt_result *results)
+static size_t run(dsopt_program *p, const char *backend, const char *isa, int threads,
+                  bool poisoned, Case *c, double *out, dsopt_result *results)
 {
     Rt r;
     rt_open_with(&r, backend, isa, threads);
@@ -178,8 +179,8 @@ static void compare(dsopt_program *p, const char *backend, const char *isa, int 
     Case c;
     char what[160];
     dsopt_result results[STEPS];
-    snprintf(what, sizeof what, "%s%s on %s %s, %d threads", ref->what, ref->poisoned ? " with NaN" : "",
-             backend, isa ? isa : "", threads);
+    snprintf(what, sizeof what, "%s%s on %s %s, %d threads", ref->what,
+             ref->poisoned ? " with NaN" : "", backend, isa ? isa : "", threads);
     size_t at = 0, n = run(p, backend, isa, threads, ref->poisoned, &c, state, results);
     for (int s = 0; s < STEPS; s++)
         CHECK(results[s] == ref->results[s], "%s step %d: %s", what, s,
@@ -213,7 +214,8 @@ static bool usable(const char *backend, const char *isa)
     return ok;
 }
 
-static void rule(const char *backend, const char *name, const char *defines, const char *storage, bool poisoned)
+/* One program, whose code is built once: with finite gradients, then with NaN and infinities. */
+static void rule(const char *backend, const char *name, const char *defines, const char *storage)
 {
     static const char *const levels[] = {NULL, "sse2", "avx2", "avx512"};
     static Reference ref;
@@ -224,21 +226,24 @@ static void rule(const char *backend, const char *name, const char *defines, con
     REQUIRE(dsopt_program_load(r.ctx, name, &po, &p) == DSOPT_OK, "%s", dsopt_error_message(r.ctx));
     snprintf(ref.what, sizeof ref.what, "%s(%s; %s)", name, defines ? defines : "",
              storage ? storage : "");
-    ref.poisoned = poisoned;
-    ref.n = run(p, "interp", NULL, 1, poisoned, &ref.c, reference_state, ref.results);
-    CHECK(ref.results[0] == DSOPT_STEP_APPLIED && ref.results[2] == DSOPT_STEP_SKIPPED_OVERFLOW,
-          "%s: the case itself: %s, %s", name, dsopt_result_name(ref.results[0]),
-          dsopt_result_name(ref.results[2]));
-    for (size_t l = 0; l < (strcmp(backend, "c") == 0 ? 4 : 1); l++) {
-        if (!usable(backend, levels[l])) continue;
-        for (int threads = 1; threads <= 3; threads++)
-            compare(p, backend, levels[l], threads, &ref);
+    for (int poisoned = 0; poisoned < 2; poisoned++) {
+        ref.poisoned = poisoned;
+        ref.n = run(p, "interp", NULL, 1, poisoned, &ref.c, reference_state, ref.results);
+        CHECK(ref.results[0] == DSOPT_STEP_APPLIED && ref.results[2] == DSOPT_STEP_SKIPPED_OVERFLOW,
+              "%s: the case itself: %s, %s", name, dsopt_result_name(ref.results[0]),
+              dsopt_result_name(ref.results[2]));
+        for (size_t l = 0; l < (strcmp(backend, "c") == 0 ? 4 : 1); l++) {
+            if (!usable(backend, levels[l])) continue;
+            for (int threads = 1; threads <= 3; threads++)
+                compare(p, backend, levels[l], threads, &ref);
+        }
+        free(ref.c.memory);
     }
     dsopt_program_release(p);
     rt_close(&r);
-    free(ref.c.memory);
 }
 
+/* Rules that are named, then with their first case alone; else all. */
 static bool wanted(int argc, char **argv, const char *name)
 {
     bool yes = argc < 3;
@@ -292,15 +297,16 @@ int main(int argc, char **argv)
     const size_t ncases = sizeof cases / sizeof *cases;
     REQUIRE(argc >= 2, "usage: rt_backends BACKEND [RULE …]");
     if (!usable(argv[1], NULL)) SKIP("backend %s: %s", argv[1], dsopt_error_message(NULL));
-    for (size_t i = 0; i < ncases; i++)
-        if (wanted(argc, argv, cases[i].rule))
-            for (int nan = 0; nan < 2; nan++)
-                rule(argv[1], cases[i].rule, cases[i].defines, cases[i].storage, nan);
+    for (size_t i = 0; i < ncases; i++) {
+        bool again = i > 0 && strcmp(cases[i].rule, cases[i - 1].rule) == 0;
+        if (wanted(argc, argv, cases[i].rule) && !(argc > 2 && again))
+            rule(argv[1], cases[i].rule, cases[i].defines, cases[i].storage);
+    }
     for (size_t i = 0; i < stdlib_count(); i++) { /* rules that were added since */
         bool listed = !is_optimizer(stdlib_name(i));
         for (size_t k = 0; k < ncases; k++) listed |= strcmp(cases[k].rule, stdlib_name(i)) == 0;
-        for (int nan = 0; !listed && nan < 2 && wanted(argc, argv, stdlib_name(i)); nan++)
-            rule(argv[1], stdlib_name(i), NULL, NULL, nan);
+        if (!listed && wanted(argc, argv, stdlib_name(i)))
+            rule(argv[1], stdlib_name(i), NULL, NULL);
     }
     return check_done();
 }
