@@ -25,6 +25,7 @@ static bool compile_rule(Session *s, Compiled *c)
         cli_error("%s", why.text);
         return false;
     }
+    lint_storage(&s->diags, c->m, storage);
     c->plan = plan_make(s->arena, c->m);
     c->variant = plan_variant(s->arena, c->plan, 0, storage);
     return true;

@@ -18,4 +18,6 @@ bool check_source(Arena *a, DiagSink *d, int file, const FrontendOptions *o);
 
 /* Warns where a step with a gradient of zero, at first, would store NaN or infinity. */
 void lint_module(DiagSink *d, const IrModule *m);
+/* Warns of states over elements that hold squares and are to be stored as f16 (m->nelem dtypes). */
+void lint_storage(DiagSink *d, const IrModule *m, const DType *storage);
 #endif

@@ -82,3 +82,44 @@ void lint_module(DiagSink *d, const IrModule *m)
         }
     }
 }
+
+/* ---- storage -------------------------------------------------------------------------------- */
+
+/* Ops through which a square stays one. */
+static bool keeps_square(int op)
+{
+    return op == IR_MUL || op == IR_ADD || op == IR_SUB || op == IR_DIV || op == IR_FMA ||
+           op == IR_ABS || op == IR_NEG || op == IR_MIN || op == IR_MAX || op == IR_SELECT;
+}
+
+/* Whether a square goes into the value: g*g, or x^2, on the way through sums, products, choices. */
+static bool holds_square(Arena *a, const IrBody *b, IrRef value)
+{
+    bool *part = ARENA_ARRAY(a, bool, b->n + 1);
+    part[value] = true;
+    for (IrRef r = value + 1; r-- > 0;) {
+        const Ins *i = &b->ins[r];
+        if (!part[r] || !rate_is_elementwise(i->rate)) continue;
+        const Ins *y = i->op == IR_POW ? &b->ins[i->arg[1]] : NULL;
+        bool square =
+            i->op == IR_MUL ? i->arg[0] == i->arg[1] : y && y->op == IR_CONST && y->lit.num == 2;
+        if (square) return true;
+        for (int k = 0; keeps_square(i->op) && k < ir_arity(i); k++) part[i->arg[k]] = true;
+    }
+    return false;
+}
+
+void lint_storage(DiagSink *d, const IrModule *m, const DType *storage)
+{
+    for (uint32_t k = 0; k < m->nbodies; k++) {
+        const IrBody *b = &m->bodies[k];
+        for (uint32_t i = 0; i < b->nstores; i++) {
+            const Slot *s = &m->slots[b->stores[i].slot];
+            if (s->kind != SLOT_STATE || !rate_is_elementwise(s->rate)) continue;
+            if (storage[s->index] != DT_F16) continue;
+            if (!holds_square(m->arena, b, b->stores[i].value)) continue;
+            Diag *w = diag_report(d, DIAG_F16_SQUARE, s->loc, s->name);
+            diag_hint(d, w, "store it as bf16 or f32");
+        }
+    }
+}
