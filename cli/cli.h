@@ -26,7 +26,7 @@ typedef struct Strings {
 typedef struct Options {
     Command command;
     Strings inputs; /* files, standard library names, "-" */
-    Strings defines, includes, sets, warnings;
+    Strings defines, includes, sets, states, warnings;
     const char *value[OPT_COUNT_]; /* last argument given; "" for options without one; NULL: not given */
 } Options;
 

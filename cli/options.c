@@ -89,6 +89,7 @@ static void record(Arena *a, Options *o, OptionId id, const char *arg)
     if (id == OPT_DEFINE) push(a, &o->defines, arg);
     if (id == OPT_INCLUDE) push(a, &o->includes, arg);
     if (id == OPT_SET) push(a, &o->sets, arg);
+    if (id == OPT_STATE) push(a, &o->states, arg);
     if (id == OPT_WARN) push(a, &o->warnings, arg);
 }
 

@@ -143,6 +143,27 @@ static bool is_mapped_rule(const char *given, const char *mapped)
     return !strcmp(given, mapped);
 }
 
+/* What whoever ports a rule has to know: the file's notes, and its values that were not used. */
+static void tell_of_file(const Options *o, const Vec *v)
+{
+    for (size_t i = 0; i < v->nnotes; i++) printf("note: %s\n", v->notes[i]);
+    size_t unused = 0;
+    for (size_t i = 0; i < v->nhypers; i++) {
+        bool used = false;
+        for (size_t k = 0; k < o->sets.n; k++) {
+            const char *at = strstr(o->sets.v[k], "=@");
+            used |= at && !strcmp(at + 2, v->hypers[i].name);
+        }
+        if (used) continue;
+        printf("%s%s ", unused++ ? ", " : "not used of the file: ", v->hypers[i].name);
+        if (v->hypers[i].is_number)
+            printf("%.15g", v->hypers[i].number);
+        else
+            printf("%s", v->hypers[i].word);
+    }
+    if (unused) printf(" (--set NAME=@OTHER)\n");
+}
+
 int cmd_replay(Arena *a, const Options *o)
 {
     if (o->inputs.n < 1 || o->inputs.n > 2) {
@@ -157,6 +178,7 @@ int cmd_replay(Arena *a, const Options *o)
     Vec v;
     ReplaySetup s = {0};
     ReplayResult result;
+    bool own = false; /* a rule that the table does not know */
     bool ok = vec_parse(a, path, f->text, f->len, &v, &err);
     if (ok) {
         StrBuf unmapped = {.arena = a};
@@ -168,9 +190,13 @@ int cmd_replay(Arena *a, const Options *o)
             if (!known) sb_puts(&err, unmapped.text);
         } else {
             s.rule = rule;
+            s.which = o->value[OPT_RULE];
+            own = true;
         }
     }
     for (size_t i = 0; ok && i < o->sets.n; i++) ok = replay_set(a, &v, &s, o->sets.v[i], &err);
+    for (size_t i = 0; ok && i < o->states.n; i++) ok = replay_state(a, &v, &s, o->states.v[i], &err);
+    if (ok && own) replay_same_states(a, &v, &s);
     if (!ok) {
         cli_error("%s%s%s", strstr(err.text, path) ? "" : path, strstr(err.text, path) ? "" : ": ", err.text);
         return EXIT_INPUT;
@@ -178,6 +204,7 @@ int cmd_replay(Arena *a, const Options *o)
     if (!choose_precision(o, &v, &s)) return EXIT_USAGE;
     add_program_options(a, o, &s);
     printf("%s: %s, %s; rule '%s', %s %s\n", path, v.rule, v.source, s.rule, s.backend, s.compute);
+    if (own) tell_of_file(o, &v);
     if (!replay_run(a, &v, &s, &result, &err)) {
         cli_error("%s: %s", path, err.text);
         return EXIT_INPUT;

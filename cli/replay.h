@@ -17,10 +17,12 @@ typedef struct ReplayHyper {
 typedef struct ReplayState {
     const char *theirs, *ours;
     bool negated;
+    bool if_present; /* compared only where the compiled rule has one of this size */
 } ReplayState;
 
 typedef struct ReplaySetup {
     const char *rule;    /* a standard library name or a path */
+    const char *which;   /* of the optimizers of the file; NULL: its last */
     const char *defines; /* "clip=1;nesterov=0", as dsopt_program_options.defines */
     ReplayHyper *hypers;
     size_t nhypers, hypers_cap;
@@ -41,6 +43,10 @@ typedef struct ReplayResult {
 bool replay_map(Arena *a, const Vec *v, ReplaySetup *s, StrBuf *err);
 /* --set NAME=VALUE, VALUE a number or @NAME of the file; overrides what the table gave. */
 bool replay_set(Arena *a, const Vec *v, ReplaySetup *s, const char *assignment, StrBuf *err);
+/* --state OURS=THEIRS of a rule of the user's own. */
+bool replay_state(Arena *a, const Vec *v, ReplaySetup *s, const char *assignment, StrBuf *err);
+/* The states of the file that nothing was said about are compared with states of the same name. */
+void replay_same_states(Arena *a, const Vec *v, ReplaySetup *s);
 /* Runs all steps through the C API. False: err has the library's message. */
 bool replay_run(Arena *a, const Vec *v, const ReplaySetup *s, ReplayResult *out, StrBuf *err);
 #endif

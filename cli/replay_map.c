@@ -174,7 +174,7 @@ bool replay_map(Arena *a, const Vec *v, ReplaySetup *s, StrBuf *err)
         char *eq = strstr(e, " = ");
         *eq = 0;
         bool negated = eq[3] == '-';
-        ReplayState st = {e, eq + 3 + negated, negated};
+        ReplayState st = {e, eq + 3 + negated, negated, false};
         ARENA_PUSH(a, s->states, s->nstates, s->states_cap, st);
     }
     return true;
@@ -201,4 +201,40 @@ bool replay_set(Arena *a, const Vec *v, ReplaySetup *s, const char *assignment, 
     }
     set_hyper(a, s, arena_strndup(a, assignment, (size_t)(eq - assignment)), x, false);
     return true;
+}
+
+static const VecState *file_state(const Vec *v, const char *slot)
+{
+    for (size_t i = 0; i < v->ntensors; i++)
+        for (size_t k = 0; k < v->tensors[i].nstates; k++)
+            if (!strcmp(v->tensors[i].states[k].slot, slot)) return &v->tensors[i].states[k];
+    return NULL;
+}
+
+bool replay_state(Arena *a, const Vec *v, ReplaySetup *s, const char *assignment, StrBuf *err)
+{
+    const char *eq = strchr(assignment, '=');
+    if (!eq || eq == assignment || !eq[1]) {
+        sb_printf(err, "--state '%s': expected OURS=THEIRS", assignment);
+        return false;
+    }
+    if (!file_state(v, eq + 1)) {
+        sb_printf(err, "--state '%s': the file has no state '%s'", assignment, eq + 1);
+        return false;
+    }
+    ReplayState st = {eq + 1, arena_strndup(a, assignment, (size_t)(eq - assignment)), false, false};
+    ARENA_PUSH(a, s->states, s->nstates, s->states_cap, st);
+    return true;
+}
+
+void replay_same_states(Arena *a, const Vec *v, ReplaySetup *s)
+{
+    for (size_t i = 0; i < v->ntensors; i++)
+        for (size_t k = 0; k < v->tensors[i].nstates; k++) {
+            const char *slot = v->tensors[i].states[k].slot;
+            bool known = false;
+            for (size_t j = 0; j < s->nstates; j++) known |= !strcmp(s->states[j].theirs, slot);
+            ReplayState st = {slot, slot, false, true};
+            if (!known) ARENA_PUSH(a, s->states, s->nstates, s->states_cap, st);
+        }
 }

@@ -51,6 +51,7 @@ static bool create(Run *r)
     dsopt_program_options po = {.size = sizeof po,
                                 .defines = s->defines,
                                 .include_dirs = s->include_dirs,
+                                .rule = s->which,
                                 .compute = r->f64 ? "f64" : NULL};
     if (!api(r, dsopt_program_load(r->ctx, s->rule, &po, &r->prog), s->rule)) return false;
     dsopt_tensor *t = ARENA_ARRAY(r->arena, dsopt_tensor, v->ntensors);
@@ -110,6 +111,14 @@ static bool run_step(Run *r, int step, ReplayResult *out)
     return true;
 }
 
+static bool has_state(Run *r, const char *tensor, const char *name, int64_t count)
+{
+    size_t at;
+    dsopt_state_info info = {.size = sizeof info};
+    return dsopt_state_find(r->opt, tensor, name, &at) == DSOPT_OK &&
+           dsopt_state_info_read(r->opt, at, &info) == DSOPT_OK && info.count == count;
+}
+
 static bool read_states(Run *r, ReplayResult *out)
 {
     for (size_t i = 0; i < r->v->ntensors; i++) {
@@ -120,6 +129,7 @@ static bool read_states(Run *r, ReplayResult *out)
                 if (!strcmp(x->states[j].slot, r->s->states[k].theirs)) theirs = &x->states[j];
             size_t at;
             if (!theirs) continue;
+            if (r->s->states[k].if_present && !has_state(r, x->name, r->s->states[k].ours, theirs->n)) continue;
             const char *what = arena_printf(r->arena, "state %s of %s", r->s->states[k].ours, x->name);
             if (!api(r, dsopt_state_find(r->opt, x->name, r->s->states[k].ours, &at), what)) return false;
             double *v = ARENA_ARRAY(r->arena, double, theirs->n);

@@ -20,6 +20,21 @@ static int open_stdlib(Session *s, const char *input)
     return source_add(&s->sources, arena_printf(s->arena, "<stdlib>/%s%s", input, dot ? "" : ".opt"), text, len);
 }
 
+/* A name without a dot or a folder was meant to be one of the standard library. */
+static void hint_of_stdlib(Session *s, const char *input)
+{
+    if (strpbrk(input, "./") || !s->diags.n || !strcmp(input, "-")) return;
+    const char **names = ARENA_ARRAY(s->arena, const char *, stdlib_count());
+    for (size_t i = 0; i < stdlib_count(); i++)
+        names[i] = arena_strndup(s->arena, stdlib_name(i), strcspn(stdlib_name(i), "."));
+    const char *near = diag_suggest(input, names, stdlib_count());
+    Diag *d = &s->diags.items[s->diags.n - 1];
+    if (near)
+        diag_hint(&s->diags, d, "the standard library has '%s'", near);
+    else
+        diag_hint(&s->diags, d, "it is no rule of the standard library either: 'dsoptc --list' has them");
+}
+
 static void set_up_warnings(Session *s)
 {
     const Strings *w = &s->options->warnings;
@@ -52,6 +67,7 @@ bool session_open(Session *s, Arena *a, const Options *o, const char *input)
     set_up_warnings(s);
     s->file = open_stdlib(s, input);
     if (s->file < 0) s->file = source_read(&s->diags, input); /* "-" too */
+    if (s->file < 0) hint_of_stdlib(s, input);
     return s->file >= 0;
 }
 

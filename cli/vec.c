@@ -158,7 +158,11 @@ static bool read_line(Reader *r)
 {
     char *kind = field(r);
     Vec *v = r->v;
-    if (!kind || kind[0] == '#' || !strcmp(kind, "note")) return true;
+    if (!kind || kind[0] == '#') return true;
+    if (!strcmp(kind, "note")) {
+        ARENA_PUSH(r->arena, v->notes, v->nnotes, v->notes_cap, arena_strdup(r->arena, r->at));
+        return true;
+    }
     if (!strcmp(kind, "rule")) return v->rule = arena_strdup(r->arena, r->at), true;
     if (!strcmp(kind, "dtype")) return v->dtype = arena_strdup(r->arena, r->at), true;
     if (!strcmp(kind, "source")) {

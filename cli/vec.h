@@ -41,6 +41,8 @@ typedef struct VecScalar {
 typedef struct Vec {
     const char *rule, *source, *dtype;
     char library[64]; /* first word of source: "torch", "timm", "lion-pytorch" */
+    const char **notes;
+    size_t nnotes, notes_cap;
     VecHyper *hypers;
     size_t nhypers, hypers_cap;
     int steps;

@@ -105,6 +105,8 @@ run 2 check && run 2 explain && run 2 replay
 # ---- inputs
 run 1 missing.opt -o a.c && says 'missing.opt'
 run 1 . -o a.c && says 'directory'
+run 1 check adamx && says "standard library has 'adam'"
+run 1 check nothing_like_it && says 'dsoptc --list'
 : >empty.opt
 run 1 check empty.opt && says 'empty'
 printf 'optimizer x {\0}' >nul.opt
@@ -180,6 +182,24 @@ run 1 replay "$vec/adamw.torch.f64.vec" --rtol 1e-12 --atol 1e-15 --set wd=0.5
 run 0 replay adam "$vec/adamw.torch.f64.vec" --set b1=@betas[0] --set b2=@betas[1] --set lr=@lr --set eps=@eps
 run 1 replay "$vec/adamw.torch.f64.vec" --set b1=@nothing && says "'nothing'"
 run 1 replay "$vec/adamw.torch.f64.vec" --set bb=1 && says 'bb'
+cat >own.opt <<'EOF'
+optimizer own {
+  hyper lr = 1, b1 = 0, b2 = 0, eps = 1e-8, wd = 0
+  state exp_avg = 0, v = 0
+  p -= lr * wd * p
+  exp_avg := lerp(g, exp_avg, b1)
+  v := lerp(g * g, v, b2)
+  p -= lr / (1 - b1^t) * exp_avg / (sqrt(v) / sqrt(1 - b2^t) + eps)
+}
+optimizer other { p -= g }
+EOF
+own="--rule own --set lr=@lr --set b1=@betas[0] --set b2=@betas[1] --set eps=@eps"
+run 0 replay own.opt "$vec/adamw.torch.f64.vec" $own --set wd=@weight_decay --rtol 1e-12 --atol 1e-15 --state v=exp_avg_sq &&
+    says '^state w.exp_avg  ' && says '^state w.exp_avg_sq  '
+run 1 replay own.opt "$vec/adamw.torch.f64.vec" $own --rtol 1e-12 && says 'not used of the file: .*weight_decay 0' &&
+    says '^state w.exp_avg_sq +not compared'
+run 1 replay own.opt "$vec/adamw.torch.f64.vec" $own --state v=nothing && says "no state 'nothing'"
+run 1 replay own.opt "$vec/adamw.torch.f64.vec" $own --state nothing=exp_avg && says "'nothing'"
 run 2 replay "$vec/adamw.torch.f64.vec" --backend c --precision f64 && says 'interpreter'
 run 1 replay adamw.opt && says 'not a recorded trajectory|no file|No such'
 sed 's/^steps .*/steps 99/' "$vec/adamw.torch.f64.vec" >cut.vec
