@@ -1,7 +1,6 @@
-/* ast.c - trees as text: --emit=ast, golden files, and what the checker made of a rule.
+/* ast.c - trees as text, as they were parsed: --emit=ast and golden files.
  *
  * The text is stable: numbers in their shortest form, one statement a line, two spaces a level.
- * Typed: `:f32.element` behind names and operators.
  *
  *     m := lerp(g, m, b1)   ->   (:= m (lerp g m b1))
  *     when t > 1 { p -= g } ->   (when (> t 1)
@@ -11,12 +10,27 @@
 #include "recipe.h"
 #include <string.h>
 
-enum { TYPED_TEXT_MAX = 1 << 24 };
+const char *reduce_kind_name(ReduceKind k)
+{
+    static const char *const names[] = {
+        [RK_SUM] = "sum",   [RK_MEAN] = "mean",  [RK_MAX] = "max", [RK_MIN] = "min",
+        [RK_NORM] = "norm", [RK_RMS] = "rms",    [RK_DOT] = "dot", [RK_ANY] = "any",
+        [RK_ALL] = "all",   [RK_COUNT] = "count"};
+    return names[k];
+}
+
+const char *scope_kind_name(ScopeKind k)
+{
+    static const char *const names[] = {
+        [SCOPE_TENSOR] = "tensor", [SCOPE_ROW] = "row",     [SCOPE_COL] = "col",
+        [SCOPE_MATRIX] = "matrix", [SCOPE_BLOCK] = "block", [SCOPE_GROUP] = "group",
+        [SCOPE_ALL] = "all"};
+    return names[k];
+}
 
 typedef struct Printer {
     StrBuf *out;
     int level;
-    bool typed;
 } Printer;
 
 static void put(Printer *w, const char *text)
@@ -54,11 +68,6 @@ static void put_number(Printer *w, double value)
 
 static void put_expr(Printer *w, const Expr *e);
 
-static void put_type(Printer *w, const Expr *e)
-{
-    if (w->typed) sb_printf(w->out, ":%s.%s", dtype_name(e->dtype), rate_name(e->rate));
-}
-
 static void put_args(Printer *w, Expr *const *args, const Name *names, int n)
 {
     for (int i = 0; i < n; i++) {
@@ -71,32 +80,20 @@ static void put_args(Printer *w, Expr *const *args, const Name *names, int n)
 static void put_node(Printer *w, const Expr *e, const char *head)
 {
     sb_printf(w->out, "(%s", head);
-    put_type(w, e);
     put_args(w, e->args, e->arg_names, e->nargs);
     put(w, ")");
 }
 
 static void put_reduce(Printer *w, const Expr *e)
 {
-    static const char *const names[] = {"sum", "mean", "max", "min", "norm",
-                                        "rms", "dot",  "any", "all", "count"};
-    static const char *const scopes[] = {"tensor", "row", "col", "matrix", "block", "group", "all"};
-    sb_printf(w->out, "(%s[%s", names[e->reduce], scopes[e->scope]);
+    sb_printf(w->out, "(%s[%s", reduce_kind_name(e->reduce), scope_kind_name(e->scope));
     if (e->scope_size) {
         put(w, " ");
         put_expr(w, e->scope_size);
     }
     put(w, "]");
-    put_type(w, e);
     put_args(w, e->args, NULL, e->nargs);
     put(w, ")");
-}
-
-static const char *symbol_text(const Expr *e)
-{
-    bool stored =
-        e->sym && (e->sym->kind == SYM_HYPER || e->sym->kind == SYM_STATE) && e->sym->path;
-    return stored ? e->sym->path : e->name.text;
 }
 
 static const char *op_text(Op op)
@@ -109,11 +106,6 @@ static const char *op_text(Op op)
 
 static void put_expr(Printer *w, const Expr *e)
 {
-    /* Checked trees share nodes: written out, a few of them can be text without end. */
-    if (w->typed && w->out->len > TYPED_TEXT_MAX) {
-        put(w, "…");
-        return;
-    }
     if (!e) {
         put(w, "()");
         return;
@@ -121,15 +113,12 @@ static void put_expr(Printer *w, const Expr *e)
     switch (e->kind) {
     case EX_NUMBER: put_number(w, e->num); break;
     case EX_STRING: put_string(w, e->text); break;
-    case EX_NAME:
-        put(w, symbol_text(e));
-        put_type(w, e);
-        break;
+    case EX_NAME: put(w, e->name.text); break;
     case EX_OP: put_node(w, e, op_text(e->op)); break;
     case EX_CALL: put_node(w, e, e->name.text); break;
     case EX_REDUCE: put_reduce(w, e); break;
     case EX_INDEX:
-        sb_printf(w->out, "(index %s", symbol_text(e));
+        sb_printf(w->out, "(index %s", e->name.text);
         put_args(w, e->args, NULL, e->nargs);
         put(w, ")");
         break;
@@ -142,12 +131,8 @@ static void put_expr(Printer *w, const Expr *e)
         put(w, ")");
         break;
     case EX_MATMUL: put_node(w, e, "@"); break;
-    case EX_OLD:
-        sb_printf(w->out, "(old %s)", symbol_text(e));
-        put_type(w, e);
-        break;
+    case EX_OLD: sb_printf(w->out, "(old %s)", e->name.text); break;
     case EX_COND: put_node(w, e, "?"); break;
-    case EX_LET: put_node(w, e, "let"); break;
     case EX_BAD: put(w, "<bad>"); break;
     }
 }
@@ -274,7 +259,7 @@ static void put_stmt(Printer *w, const Stmt *s)
         put(w, "]");
         if (s->cond) put(w, " when "), put_expr(w, s->cond);
         break;
-    case ST_SCOPE: sb_printf(w->out, "scope %s", s->path ? s->path : ""); break;
+    case ST_SCOPE: break; /* the checker's */
     }
     put_bodies(w, s);
     put(w, ")");
@@ -367,30 +352,4 @@ void ast_print(const Ast *ast, StrBuf *out)
 {
     Printer w = {.out = out};
     for (size_t i = 0; i < ast->n; i++) put_item(&w, ast->items[i]);
-}
-
-static void put_symbols(Printer *w, const char *head, Symbol *const *symbols, size_t n)
-{
-    w->level++;
-    for (size_t i = 0; i < n; i++) {
-        const Symbol *s = symbols[i];
-        line(w);
-        sb_printf(w->out, "(%s %s:%s.%s", head, s->path, dtype_name(s->dtype), rate_name(s->rate));
-        if (s->storage != s->dtype && s->kind == SYM_STATE)
-            sb_printf(w->out, " stored %s", dtype_name(s->storage));
-        if (s->decl && s->decl->init) put(w, " = "), put_expr(w, s->decl->init);
-        put(w, ")");
-    }
-    w->level--;
-}
-
-void rule_print(const Rule *rule, StrBuf *out)
-{
-    Printer w = {.out = out, .typed = true};
-    sb_printf(out, "(rule %s", rule->name);
-    put_symbols(&w, "hyper", rule->hypers, rule->nhypers);
-    put_symbols(&w, "state", rule->states, rule->nstates);
-    put_symbols(&w, "export", rule->exports, rule->nexports);
-    put_block(&w, rule->body);
-    put(&w, ")\n");
 }

@@ -40,13 +40,14 @@ typedef enum ExprKind {
     EX_MATMUL, /* args[0] @ args[1] */
     EX_OLD,    /* old(name) */
     EX_COND,   /* args[0] ? args[1] : args[2]; kept apart from OP_SELECT for messages; typed alike */
-    EX_LET,    /* made by expand: value args[0], after naming args[1..] (bodies of functions that are longer) */
     EX_BAD,    /* an error was reported here: silent from now on */
 } ExprKind;
 
 /* Scopes of reductions as written. */
 typedef enum ScopeKind { SCOPE_TENSOR, SCOPE_ROW, SCOPE_COL, SCOPE_MATRIX, SCOPE_BLOCK, SCOPE_GROUP, SCOPE_ALL } ScopeKind;
 typedef enum ReduceKind { RK_SUM, RK_MEAN, RK_MAX, RK_MIN, RK_NORM, RK_RMS, RK_DOT, RK_ANY, RK_ALL, RK_COUNT } ReduceKind;
+const char *reduce_kind_name(ReduceKind k); /* "norm" */
+const char *scope_kind_name(ScopeKind k);   /* "all" */
 
 struct Expr {
     ExprKind kind;
@@ -121,7 +122,7 @@ typedef enum StmtKind {
     ST_INPUT,     /* names */
     ST_EXPORT,    /* names with aliases */
     ST_USE,       /* app, label */
-    ST_SKIP,      /**/
+    ST_SKIP,
     ST_FAIL,      /* text */
     ST_DIRECTION, /* direction name = value */
     ST_LET,       /* name = value */
@@ -131,7 +132,7 @@ typedef enum StmtKind {
     ST_WHEN,      /* cond, body, else_body (a block; `else when` is a block of one ST_WHEN) */
     ST_REPEAT,    /* repeat cond body, or repeat name in cond..hi body */
     ST_SHAPE,     /* dims, cond, body, else_body */
-    ST_SCOPE,     /* made by expand: an inlined transform or rule; body, path; its names are its own */
+    ST_SCOPE,     /* made by expand: an inlined transform; name (its part of the use path), body; its names are its own */
 } StmtKind;
 
 typedef enum WriteOp { W_SET, W_ADD, W_SUB, W_MUL, W_DIV } WriteOp;
@@ -151,8 +152,6 @@ struct Stmt {
     Expr *index; /* target[index] */
     Expr *value, *cond, *hi;
     Block *body, *else_body;
-    const char *path; /* SCOPE: "clip_global_norm", "lookahead.adamw": its part of the use path */
-    Item *from;       /* SCOPE: the transform or rule it came from */
     Symbol *sym;      /* LET, DIRECTION, WRITE after check */
 };
 
@@ -222,7 +221,6 @@ struct Symbol {
     bool lo_open, hi_open;
     /* for the checker's warnings */
     bool read, written;
-    bool live;                /* read or written outside of branches that a const condition leaves out */
     struct CheckInfo *info;   /* the checker's own */
 };
 
@@ -253,7 +251,7 @@ typedef struct FrontendOptions {
     bool compute_f64; /* types element-like values f64 (the oracle's lowering) */
 } FrontendOptions;
 
-/* Whether a token stream, for --emit=tokens; renders into out. */
+/* The tokens of a file as text (--emit=tokens), statement ends put in. */
 bool frontend_tokens(Arena *a, DiagSink *d, int file, StrBuf *out);
 /* Parses file `file` of the source set into `ast` (all its imports too: user folder, include_dirs, then stdlib). */
 bool frontend_parse(Arena *a, DiagSink *d, int file, const FrontendOptions *o, Ast *ast);
@@ -261,9 +259,8 @@ bool frontend_parse(Arena *a, DiagSink *d, int file, const FrontendOptions *o, A
 Rule *frontend_check(Arena *a, DiagSink *d, const Ast *ast, const FrontendOptions *o);
 /* Checks a file that need not have an optimizer (a file of transforms): false after errors. */
 bool frontend_check_file(Arena *a, DiagSink *d, const Ast *ast, const FrontendOptions *o);
-/* Renders an AST, typed parts where present (--emit=ast). */
+/* The tree as text (--emit=ast). */
 void ast_print(const Ast *ast, StrBuf *out);
-void rule_print(const Rule *rule, StrBuf *out);
 /* Reads a whole file with the limits and messages of the frontend (missing, directory, empty, binary, over 16 MiB). -1: reported in d. */
 int source_read(DiagSink *d, const char *path);
 /* A stdlib file's text by name ("adamw" or "adamw.opt"), NULL if none; all names in order. */

@@ -112,18 +112,10 @@ Expr *build_list(Parser *p, Span span, ExprList *items)
 
 /* ---- calls ----------------------------------------------------------------------------------- */
 
-static const struct {
-    const char *name;
-    int arity;
-} reductions[] = {
-    [RK_SUM] = {"sum", 1},     [RK_MEAN] = {"mean", 1}, [RK_MAX] = {"max", 1},
-    [RK_MIN] = {"min", 1},     [RK_NORM] = {"norm", 1}, [RK_RMS] = {"rms", 1},
-    [RK_DOT] = {"dot", 2},     [RK_ANY] = {"any", 1},   [RK_ALL] = {"all", 1},
-    [RK_COUNT] = {"count", 1},
-};
+enum { NREDUCTIONS = RK_COUNT + 1, NSCOPES = SCOPE_ALL + 1 };
 
-/* Functions of the language that are not rows of ops.def: they stay calls, which expand or check
- * resolves. */
+/* Functions of the language that are not rows of ops.def: they stay calls, which expand.c resolves.
+ */
 static const struct {
     const char *name;
     int arity;
@@ -133,15 +125,12 @@ static const struct {
     {"normal", 0}, {"uniform", 0}, {"rademacher", 0}, {"old", 1},
 };
 
-enum {
-    NREDUCTIONS = sizeof reductions / sizeof *reductions,
-    NFUNCTIONS = sizeof functions / sizeof *functions
-};
+enum { NFUNCTIONS = sizeof functions / sizeof *functions };
 
 static int find_reduction(const char *name)
 {
     for (int i = 0; i < NREDUCTIONS; i++) {
-        if (strcmp(reductions[i].name, name) == 0) return i;
+        if (strcmp(reduce_kind_name((ReduceKind)i), name) == 0) return i;
     }
     return -1;
 }
@@ -192,7 +181,7 @@ static Expr *build_old(Parser *p, Span span, const ExprList *args)
 
 static Expr *reduction(Parser *p, Span span, Name name, ReduceKind kind, const ExprList *args)
 {
-    if (!check_arguments(p, span, name, args, reductions[kind].arity)) return refused(p, span);
+    if (!check_arguments(p, span, name, args, kind == RK_DOT ? 2 : 1)) return refused(p, span);
     Expr *e = build_expr(p, EX_REDUCE, span);
     e->name = name;
     e->reduce = kind;
@@ -226,24 +215,21 @@ Expr *build_call(Parser *p, Span span, Name name, ExprList *args)
 
 static bool scope_kind(Parser *p, const Expr *written, ScopeKind *out)
 {
-    static const char *const names[] = {
-        [SCOPE_TENSOR] = "tensor", [SCOPE_ROW] = "row",     [SCOPE_COL] = "col",
-        [SCOPE_MATRIX] = "matrix", [SCOPE_BLOCK] = "block", [SCOPE_GROUP] = "group",
-        [SCOPE_ALL] = "all"};
-    enum { N = sizeof names / sizeof *names };
+    const char *names[NSCOPES];
+    for (int i = 0; i < NSCOPES; i++) names[i] = scope_kind_name((ScopeKind)i);
     if (written->kind == EX_BAD) return false;
     const char *text = "this";
     uint32_t n = written->span.end - written->span.begin;
     if (n <= 40)
         text =
             arena_strndup(p->arena, p->source->text + (written->span.begin - p->source->base), n);
-    for (int i = 0; i < N; i++) {
+    for (int i = 0; i < NSCOPES; i++) {
         if (written->kind != EX_NAME || strcmp(names[i], text) != 0) continue;
         *out = (ScopeKind)i;
         return true;
     }
     Diag *diag = diag_report(p->diags, DIAG_SCOPE_UNKNOWN, written->span, text);
-    const char *close = written->kind == EX_NAME ? diag_suggest(text, names, N) : NULL;
+    const char *close = written->kind == EX_NAME ? diag_suggest(text, names, NSCOPES) : NULL;
     if (close)
         diag_hint(p->diags, diag, "did you mean '%s'?", close);
     else
@@ -258,7 +244,7 @@ Expr *build_reduce(Parser *p, Span span, Name name, Expr *scope, bool block, Exp
     if (is_bad(name)) return bad(p, span);
     if (kind < 0) {
         const char *names[NREDUCTIONS];
-        for (int i = 0; i < NREDUCTIONS; i++) names[i] = reductions[i].name;
+        for (int i = 0; i < NREDUCTIONS; i++) names[i] = reduce_kind_name((ReduceKind)i);
         Diag *diag = diag_report(p->diags, DIAG_NOT_A_REDUCTION, name.span, name.text);
         const char *close = diag_suggest(name.text, names, NREDUCTIONS);
         if (close)

@@ -125,7 +125,7 @@ typedef struct Words {
 } Words;
 void check_word(Checker *c, Words *w, const char *word);
 void check_did_you_mean(Checker *c, Diag *d, const char *word, const Words *w);
-bool check_budget(Checker *c, Span at); /* counts one operation; false past the limit */
+bool check_budget(Checker *c);          /* counts one operation; false past the limit */
 bool check_slots(Checker *c, int n);    /* counts n slots; false past the limit */
 void check_unsupported(Checker *c, Span at, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
@@ -161,6 +161,7 @@ Expr *check_expr(Checker *c, const Expr *e); /* EX_BAD after errors, never NULL 
 Expr *check_number(Checker *c, const Expr *e);
 Expr *check_condition(Checker *c, const Expr *e);
 Expr *expr_new(Checker *c, ExprKind kind, Span span);
+Expr *expr_number(Checker *c, Span span, double value);
 Expr *expr_op(Checker *c, Op op, Span span, Expr *a, Expr *b, Expr *third);
 Expr *expr_cond(Checker *c, Span span, Expr *cond, Expr *then, Expr *otherwise);
 void expr_set_type(Checker *c, Expr *e, bool truth, Rate rate);
@@ -185,7 +186,6 @@ void check_resolve_hyper(Checker *c, Symbol *s);
 void check_defines(Checker *c); /* after the rule: defines that named nothing */
 
 /* check_stmt.c */
-void check_block(Checker *c, const Block *b);
 void stmt_emit(Checker *c, Stmt *s);
 Stmt *stmt_new(Checker *c, StmtKind kind, Span span);
 
@@ -193,10 +193,8 @@ void check_instance(Checker *c, const Item *item, Expr **args, const Context *at
 bool check_rates(Checker *c, Span at, const char *what, Rate rate, const Symbol *into);
 
 /* expand.c */
-Expr **match_args(Checker *c, const Item *item, Span at, Expr **args, const Name *names, int nargs);
 Expr *expand_fn(Checker *c, const Item *fn, Expr **values,
                 Span at); /* values: checked, by parameter; NULL where not given */
 Expr *expand_call(Checker *c, const Expr *e);
 void expand_use(Checker *c, const Stmt *s);
-Item *find_item(const Checker *c, bool function, const char *name);
 #endif

@@ -11,9 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-bool check_budget(Checker *c, Span at)
+bool check_budget(Checker *c)
 {
-    (void)at;
     if (c->nops < CHECK_MAX_OPS) {
         c->nops++;
         return true;
@@ -40,7 +39,7 @@ bool check_slots(Checker *c, int n)
 Expr *expr_new(Checker *c, ExprKind kind, Span span)
 {
     Expr *e = ARENA_NEW(c->arena, Expr);
-    e->kind = check_budget(c, span) ? kind : EX_BAD;
+    e->kind = check_budget(c) ? kind : EX_BAD;
     e->span = span;
     e->id = c->rule->nexprs++;
     e->depth = 1;
@@ -112,6 +111,15 @@ Expr *expr_cond(Checker *c, Span span, Expr *cond, Expr *then, Expr *otherwise)
     return e;
 }
 
+Expr *expr_number(Checker *c, Span span, double value)
+{
+    Expr *x = expr_new(c, EX_NUMBER, span);
+    x->num = x->cval = value;
+    x->is_const = true;
+    expr_set_type(c, x, false, RATE_GLOBAL);
+    return x;
+}
+
 Expr *check_number(Checker *c, const Expr *e)
 {
     Expr *x = check_expr(c, e);
@@ -154,15 +162,9 @@ static Expr *check_op(Checker *c, const Expr *e)
 {
     Expr *args[3] = {NULL, NULL, NULL};
     bool fits = true;
-    int n = op_info[e->op].arity;
-    for (int i = 0; i < e->nargs; i++) {
-        Expr *x = check_expr(c, e->args[i]);
-        if (i < 3) args[i] = x;
-        fits = operand_fits(c, e->op, e->args[i], x) && fits;
-    }
-    if (e->nargs != n) {
-        REPORT(c, DIAG_FN_ARGS, e->span, op_info[e->op].spelling, n, n == 1 ? "" : "s", e->nargs);
-        fits = false;
+    for (int i = 0; i < e->nargs; i++) { /* as many as the op has: build.c */
+        args[i] = check_expr(c, e->args[i]);
+        fits = operand_fits(c, e->op, e->args[i], args[i]) && fits;
     }
     if (!fits) return bad_expr(c, e->span);
     return expr_op(c, e->op, e->span, args[0], args[1], args[2]);
@@ -184,23 +186,16 @@ static Expr *check_cond(Checker *c, const Expr *e)
     return expr_cond(c, e->span, cond, then, otherwise);
 }
 
-static const char *const reduce_names[] = {
-    [RK_SUM] = "sum", [RK_MEAN] = "mean", [RK_MAX] = "max", [RK_MIN] = "min", [RK_NORM] = "norm",
-    [RK_RMS] = "rms", [RK_DOT] = "dot",   [RK_ANY] = "any", [RK_ALL] = "all", [RK_COUNT] = "count"};
-static const char *const scope_names[] = {
-    [SCOPE_TENSOR] = "tensor", [SCOPE_ROW] = "row",     [SCOPE_COL] = "col",
-    [SCOPE_MATRIX] = "matrix", [SCOPE_BLOCK] = "block", [SCOPE_GROUP] = "group",
-    [SCOPE_ALL] = "all"};
-
 /* Whether a value of the rate has more than one value within the scope, or exactly one. */
 static bool scope_fits(Checker *c, const Expr *e, Rate rate, Rate scope)
 {
     if (rate_within(scope, rate) && !(scope == RATE_GLOBAL && rate == RATE_GROUP)) return true;
     if (scope == RATE_GLOBAL) {
-        check_unsupported(c, e->span, "'%s[all]' of one value per group", reduce_names[e->reduce]);
+        check_unsupported(c, e->span, "'%s[all]' of one value per group",
+                          reduce_kind_name(e->reduce));
         return false;
     }
-    Diag *d = REPORT(c, DIAG_REDUCE_COARSE, e->span, reduce_names[e->reduce],
+    Diag *d = REPORT(c, DIAG_REDUCE_COARSE, e->span, reduce_kind_name(e->reduce),
                      scope == RATE_TENSOR ? "a tensor" : "all tensors", rate_name(rate));
     diag_hint(c->diags, d, "use the value itself");
     return false;
@@ -209,36 +204,32 @@ static bool scope_fits(Checker *c, const Expr *e, Rate rate, Rate scope)
 static Expr *check_reduce(Checker *c, const Expr *e)
 {
     bool truth = e->reduce == RK_ANY || e->reduce == RK_ALL || e->reduce == RK_COUNT;
-    int n = e->reduce == RK_DOT ? 2 : 1;
     Expr *args[2] = {NULL, NULL};
     bool fits = true;
     Rate rate = RATE_GLOBAL;
-    if (e->nargs != n) {
-        REPORT(c, DIAG_FN_ARGS, e->span, reduce_names[e->reduce], n, n == 1 ? "" : "s", e->nargs);
-        fits = false;
-    }
     for (int i = 0; i < e->nargs; i++) {
         Expr *x = check_expr(c, e->args[i]);
         if (expr_bad(x)) fits = false;
         if (!expr_bad(x) && expr_truth(x) != truth) {
             const char *what =
-                arena_printf(c->arena, "the operand of '%s'", reduce_names[e->reduce]);
+                arena_printf(c->arena, "the operand of '%s'", reduce_kind_name(e->reduce));
             Diag *d = REPORT(c, truth ? DIAG_NOT_TRUTH : DIAG_NOT_NUMBER, e->args[i]->span, what);
             diag_hint(c->diags, d, "%s",
                       truth ? "compare it: '… != 0'" : "'count' counts truth values");
             fits = false;
         }
-        if (i < 2) args[i] = x;
+        args[i] = x;
         rate = rate_join(rate, x->rate);
     }
     if (e->scope != SCOPE_TENSOR && e->scope != SCOPE_ALL) {
-        check_unsupported(c, e->span, "'%s[%s]'", reduce_names[e->reduce], scope_names[e->scope]);
+        check_unsupported(c, e->span, "'%s[%s]'", reduce_kind_name(e->reduce),
+                          scope_kind_name(e->scope));
         fits = false;
     }
     Rate scope = e->scope == SCOPE_ALL ? RATE_GLOBAL : RATE_TENSOR;
     if (!fits || !scope_fits(c, e, rate, scope)) return bad_expr(c, e->span);
     if (!check_slots(c, 2)) return bad_expr(c, e->span); /* a mean may count, too */
-    Expr *out = node(c, EX_REDUCE, e->span, n, args);
+    Expr *out = node(c, EX_REDUCE, e->span, e->nargs, args);
     out->reduce = e->reduce;
     out->scope = e->scope;
     expr_set_type(c, out, e->reduce == RK_ANY || e->reduce == RK_ALL, scope);
@@ -248,13 +239,7 @@ static Expr *check_reduce(Checker *c, const Expr *e)
 static Expr *check_kind(Checker *c, const Expr *e)
 {
     switch (e->kind) {
-    case EX_NUMBER: {
-        Expr *x = expr_new(c, EX_NUMBER, e->span);
-        x->num = x->cval = e->num;
-        x->is_const = true;
-        expr_set_type(c, x, false, RATE_GLOBAL);
-        return x;
-    }
+    case EX_NUMBER: return expr_number(c, e->span, e->num);
     case EX_NAME: return check_name(c, e);
     case EX_OLD: return check_old(c, e);
     case EX_OP: return check_op(c, e);
@@ -266,7 +251,6 @@ static Expr *check_kind(Checker *c, const Expr *e)
     case EX_LIST: check_unsupported(c, e->span, "a list"); break;
     case EX_MATCH: check_unsupported(c, e->span, "'%s'", e->negated ? "!~" : "~"); break;
     case EX_MATMUL: check_unsupported(c, e->span, "'@', the matrix product"); break;
-    case EX_LET:
     case EX_BAD: break;
     }
     return bad_expr(c, e->span);

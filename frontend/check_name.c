@@ -253,7 +253,6 @@ Expr *expr_of_symbol(Checker *c, Symbol *s, Span at)
 static void mark_read(Checker *c, Symbol *s, Span at)
 {
     if (s != c->x.writing) s->read = true;
-    if (!c->x.dead) s->live = true;
     if (s->kind == SYM_GIVEN && s->given == GIVEN_G && s != c->x.writing && c->x.inst &&
         c->x.inst->g_read.end == 0)
         c->x.inst->g_read = at;

@@ -15,7 +15,7 @@ Stmt *stmt_new(Checker *c, StmtKind kind, Span span)
     Stmt *s = ARENA_NEW(c->arena, Stmt);
     s->kind = kind;
     s->span = span;
-    check_budget(c, span);
+    check_budget(c);
     return s;
 }
 
@@ -200,7 +200,6 @@ static Symbol *write_target(Checker *c, const Stmt *s)
 static void note_write(Checker *c, Symbol *t, const Stmt *s)
 {
     t->written = true;
-    if (!c->x.dead) t->live = true;
     if (t == c->rule->p && !c->x.dead) c->p_live = true;
     Instance *inst = c->x.inst;
     if (t != c->rule->g || inst->item->kind != IT_OPTIMIZER || inst->g_read.end == 0) return;
@@ -236,6 +235,8 @@ static void check_write(Checker *c, const Stmt *s)
 
 /* ---- when ----------------------------------------------------------------------------------- */
 
+static void check_block(Checker *c, const Block *b);
+
 /* Checks one branch into a block of its own; returns its names. */
 static Scope *check_branch(Checker *c, const Block *body, Block *out, bool dead)
 {
@@ -260,7 +261,6 @@ static void join_names(Checker *c, Expr *cond, const Binding *then, const Bindin
     Expr *a = expr_of_symbol(c, then->sym, then->span),
          *b = expr_of_symbol(c, otherwise->sym, otherwise->span);
     Expr *value = expr_new(c, EX_BAD, then->span);
-    value->kind = EX_BAD;
     if (then->sym->dtype != DT_COUNT && otherwise->sym->dtype != DT_COUNT) {
         if (expr_truth(a) != expr_truth(b)) {
             Diag *d = REPORT(c, DIAG_ARMS_DIFFER, otherwise->span,
@@ -390,7 +390,7 @@ static void check_stmt(Checker *c, const Stmt *s)
     }
 }
 
-void check_block(Checker *c, const Block *b)
+static void check_block(Checker *c, const Block *b)
 {
     for (size_t i = 0; i < b->n && !c->too_long; i++) check_stmt(c, b->stmts[i]);
 }

@@ -32,16 +32,6 @@ const char *diag_code_name(DiagCode c)
     return rows[c].code;
 }
 
-DiagSeverity diag_code_severity(DiagCode c)
-{
-    return rows[c].severity;
-}
-
-const char *diag_code_text(DiagCode c)
-{
-    return rows[c].text;
-}
-
 bool diag_set_warning(DiagSink *d, const char *name, bool enabled)
 {
     bool found = false;

@@ -3,7 +3,7 @@
  * All files of one compilation share one offset space: a Span is two offsets into it, 8 bytes, valid for any file; line and column
  * are computed only when a message is printed. Diagnostics are collected; at most DIAG_MAX errors are shown.
  *
- *     adamw.opt:4:12: error: unknown name 'betta1' [E012]
+ *     adamw.opt:4:12: error: unknown name 'betta1' [E101]
  *       4 |   m := lerp(g, m, betta1)
  *         |                   ^~~~~~
  *       hint: did you mean 'beta1'?
@@ -37,7 +37,7 @@ void source_position(const SourceSet *s, uint32_t offset, const char **name, int
 
 typedef enum DiagSeverity { DIAG_ERROR, DIAG_WARNING } DiagSeverity;
 
-/* One row per message in diag.def: DIAG(ENUM, "E012", ERROR or WARNING, "warning-name" or "", "format with %s %d"). */
+/* One row per message in diag.def: DIAG(ENUM, "E101", ERROR or WARNING, "warning-name" or "", "format with %s %d"). */
 typedef enum DiagCode {
 #define DIAG(ENUM, code, severity, wname, text) DIAG_##ENUM,
 #include "diag.def"
@@ -81,9 +81,6 @@ const char *diag_suggest(const char *word, const char *const *candidates, size_t
 /* Renders all messages, sorted by place, into `out`; color: ANSI. JSON: one array of objects, as gcc's -fdiagnostics-format=json. */
 void diag_render(const DiagSink *d, StrBuf *out, bool color);
 void diag_render_json(const DiagSink *d, StrBuf *out);
-/* All rows of diag.def: code, severity and text, for --list-diagnostics and the coverage test. */
-const char *diag_code_name(DiagCode c);
-DiagSeverity diag_code_severity(DiagCode c);
-const char *diag_code_text(DiagCode c);
+const char *diag_code_name(DiagCode c); /* "E101" */
 bool diag_set_warning(DiagSink *d, const char *name, bool enabled); /* -W[no-]NAME; false: no such warning */
 #endif

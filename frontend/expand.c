@@ -8,6 +8,7 @@
  *     use clip(1, 0)     ->   SCOPE "clip" { LET n = norm[all](g); … }, hyper "lamb.clip.limit"
  */
 #include "check.h"
+#include "parse.h"
 #include <string.h>
 
 /* ---- items and arguments -------------------------------------------------------------------- */
@@ -17,7 +18,7 @@ static bool is_function(const Item *i)
     return i->kind == IT_FN || i->kind == IT_SCHEDULE;
 }
 
-Item *find_item(const Checker *c, bool function, const char *name)
+static Item *find_item(const Checker *c, bool function, const char *name)
 {
     for (size_t i = 0; i < c->ast->n; i++) {
         Item *item = c->ast->items[i];
@@ -45,7 +46,8 @@ static int param_index(Checker *c, const Item *item, Name name)
 }
 
 /* Arguments as written, by parameter; NULL where not given. */
-Expr **match_args(Checker *c, const Item *item, Span at, Expr **args, const Name *names, int nargs)
+static Expr **match_args(Checker *c, const Item *item, Span at, Expr **args, const Name *names,
+                         int nargs)
 {
     Expr **by_param = ARENA_ARRAY(c->arena, Expr *, item->nparams + 1);
     int n = (int)item->nparams;
@@ -67,10 +69,6 @@ Expr **match_args(Checker *c, const Item *item, Span at, Expr **args, const Name
 }
 
 /* ---- calls ---------------------------------------------------------------------------------- */
-
-static const char *const later[] = {"cbrt",   "sigmoid", "softplus",  "atan2",
-                                    "sin",    "cos",     "interp",    "piecewise",
-                                    "normal", "uniform", "rademacher"};
 
 /* How what other languages have as a function is written here; NULL: not known. */
 static const char *usual_function(const char *word)
@@ -134,29 +132,23 @@ static void unknown_function(Checker *c, Name name)
 static Expr *check_args_only(Checker *c, const Expr *e)
 {
     for (int i = 0; i < e->nargs; i++) check_expr(c, e->args[i]);
-    Expr *out = expr_new(c, EX_BAD, e->span);
-    out->kind = EX_BAD;
-    return out;
+    return expr_new(c, EX_BAD, e->span);
 }
 
 /* Functions of the language that are written with others of it. */
 static Expr *composite(Checker *c, const Expr *e)
 {
-    Expr *a[3];
-    bool fits = e->nargs == 3;
-    if (!fits) REPORT(c, DIAG_FN_ARGS, e->span, e->name.text, 3, "s", e->nargs);
-    for (int i = 0; fits && i < 3; i++) {
+    Expr *a[3]; /* as many as there are: build.c */
+    bool fits = true;
+    for (int i = 0; i < 3; i++) {
         a[i] = check_number(c, e->args[i]);
         fits = fits && !expr_bad(a[i]);
     }
-    if (!fits) return check_args_only(c, e);
+    if (!fits) return expr_new(c, EX_BAD, e->span);
     if (strcmp(e->name.text, "clamp") == 0)
         return expr_op(c, OP_MIN, e->span, expr_op(c, OP_MAX, e->span, a[0], a[1], NULL), a[2],
                        NULL);
-    Expr *one = expr_new(c, EX_NUMBER, e->span);
-    one->num = one->cval = 1;
-    one->is_const = true;
-    expr_set_type(c, one, false, RATE_GLOBAL);
+    Expr *one = expr_number(c, e->span, 1);
     Expr *rest = expr_op(c, OP_SUB, e->span, one, a[2], NULL);
     Expr *left = expr_op(c, OP_MUL, e->span, a[2], a[1], NULL);
     return expr_op(c, OP_ADD, e->span, left, expr_op(c, OP_MUL, e->span, rest, a[0], NULL), NULL);
@@ -183,7 +175,6 @@ static void bind_params(Checker *c, const Item *fn, Expr **values, Span at)
             Diag *d = REPORT(c, DIAG_ARG_MISSING, at, p->name.text, fn->name.text);
             diag_note(c->diags, d, p->name.span, "declared here");
             values[i] = expr_new(c, EX_BAD, at);
-            values[i]->kind = EX_BAD;
         }
         if (check_new_name(c, p->name)) scope_bind(c, c->x.scope, p->name, NULL, values[i]);
     }
@@ -212,8 +203,7 @@ Expr *expand_call(Checker *c, const Expr *e)
     const char *name = e->name.text;
     if (strcmp(name, "lerp") == 0 || strcmp(name, "clamp") == 0) return composite(c, e);
     const Item *fn = find_item(c, true, name);
-    for (size_t i = 0; !fn && i < sizeof later / sizeof *later; i++) {
-        if (strcmp(later[i], name) != 0) continue;
+    if (!fn && builtin_function(name)) {
         check_unsupported(c, e->name.span, "function '%s'", name);
         return check_args_only(c, e);
     }
@@ -320,8 +310,6 @@ void expand_use(Checker *c, const Stmt *s)
     Block *out = c->out;
     Stmt *scope = stmt_new(c, ST_SCOPE, s->span);
     scope->name = segment;
-    scope->path = segment.text;
-    scope->from = (Item *)item;
     scope->body = c->out = ARENA_NEW(c->arena, Block);
     Instance *inst = ARENA_NEW(c->arena, Instance);
     inst->parent = here.inst;

@@ -499,7 +499,6 @@ static RecipeStmt *recipe(Parser *p, RecipeKind kind, Span at, App *app)
 static RecipeStmt *recipe_body(RecipeStmt *s, RecipeStmt *first)
 {
     s->body = first;
-    s->has_body = true;
     return s;
 }
 

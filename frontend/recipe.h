@@ -36,7 +36,6 @@ struct RecipeStmt {
     Expr *cond;
     StoreEntry *entries;
     RecipeStmt *body; /* the first statement of `{ … }` */
-    bool has_body;
     RecipeStmt *next;
     RecipeStmt *last; /* of the list that begins here: appending takes no walk */
 };

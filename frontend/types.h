@@ -40,7 +40,7 @@ static inline bool rate_within(Rate a, Rate b)
 {
     return (a & ~b) == 0;
 }
-const char *rate_name(Rate r); /* "element", "tensor", "row", … ; joins without a name: "{row,block}" */
+const char *rate_name(Rate r); /* "element", "tensor", "row", … ; joins without a name: "{block,row}" */
 bool rate_parse(const char *s, Rate *out);
 const char *dtype_name(DType d); /* "f32", "bf16", "bool", … */
 bool dtype_parse(const char *s, DType *out);
