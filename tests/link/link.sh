@@ -74,9 +74,10 @@ out/user_shared && out/user_static || fail "programs built by find_package"
 if command -v pkg-config >/dev/null; then
     export PKG_CONFIG_PATH
     PKG_CONFIG_PATH=$(dirname "$(find "$work/prefix" -name dsopt.pc)")
-    $cc "$source/tests/link/user.c" $(pkg-config --define-variable=prefix="$work/prefix" \
-        --cflags --libs dsopt) -Wl,-rpath,"$(dirname "$PKG_CONFIG_PATH")" -o user ||
+    $cc "$source/tests/link/user.c" $(pkg-config --cflags --libs dsopt) \
+        -Wl,-rpath,"$(dirname "$PKG_CONFIG_PATH")" -o user ||
         fail "pkg-config"
     ./user || fail "program built by pkg-config"
 fi
+[ -s "$(find "$work/prefix" -name LICENSE)" ] || fail "no licence is installed"
 echo "installed: CMake package and pkg-config work"
