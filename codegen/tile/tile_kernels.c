@@ -257,33 +257,21 @@ typedef float AnyFloat __attribute__((aligned(1)));
         }                                                                                          \
     }
 
-/* Lane i mod 128 takes element i. Four, two and one rows of 128 pass at a time, so that
- * accumulators are loaded and stored less often. */
-#define ROWS(name, rows, params)                                                                   \
-    for (; n - at >= rows * DS_LANES; at += rows * DS_LANES) {                                     \
-        INDEPENDENT for (int j = 0; j < DS_LANES; j++)                                             \
-        {                                                                                          \
-            double a = lanes[j];                                                                   \
-            for (int r = 0; r < rows; r++)                                                         \
-                a = step_##name(a, at + r * DS_LANES + j, TILE_LIST(A_, params));                  \
-            lanes[j] = a;                                                                          \
-        }                                                                                          \
-    }
+/* Lane i mod 128 takes element i. One row of 128 after the other: reading several at a time would
+ * save loads of accumulators, but memory is read at a third of its speed then. */
 #define TILE_RED(name, reduction, params, x, y)                                                    \
-    INLINE double step_##name(double a, long i, TILE_LIST(P_, params))                             \
-    {                                                                                              \
-        enum { fast = 0 };                                                                         \
-        TILE_EACH(L_, params)                                                                      \
-        return combine_##reduction(a, (double)(x), (double)(y));                                   \
-    }                                                                                              \
     static void r_##name(long n, double *lanes, TILE_LIST(P_, params))                             \
     {                                                                                              \
-        long at = 0;                                                                               \
-        ROWS(name, 4, params)                                                                      \
-        ROWS(name, 2, params)                                                                      \
-        ROWS(name, 1, params)                                                                      \
-        INDEPENDENT for (int j = 0; j < n - at; j++) lanes[j] =                                    \
-            step_##name(lanes[j], at + j, TILE_LIST(A_, params));                                  \
+        enum { fast = 0 };                                                                         \
+        for (long at = 0; at < n; at += DS_LANES) {                                                \
+            const long count = n - at < DS_LANES ? n - at : DS_LANES;                              \
+            INDEPENDENT for (long j = 0; j < count; j++)                                           \
+            {                                                                                      \
+                const long i = at + j;                                                             \
+                TILE_EACH(L_, params)                                                              \
+                lanes[j] = combine_##reduction(lanes[j], (double)(x), (double)(y));                \
+            }                                                                                      \
+        }                                                                                          \
     }
 /* Of bools only how many are true counts. */
 INLINE double flags_ANY(double a, long ones, long n)
