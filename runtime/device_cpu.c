@@ -71,6 +71,22 @@ void fpenv_leave(unsigned saved)
     _mm_setcsr(saved);
 }
 
+HostState host_enter(void)
+{
+    HostState saved;
+    fegetenv(&saved.fp);
+    fesetenv(FE_DFL_ENV);
+    /* "C" is a static object of the C library: this cannot fail and needs no freelocale. */
+    saved.locale = uselocale(newlocale(LC_ALL_MASK, "C", (locale_t)0));
+    return saved;
+}
+
+void host_leave(const HostState *saved)
+{
+    uselocale(saved->locale);
+    fesetenv(&saved->fp);
+}
+
 /* Waits until the state is not `seen`. The flag goes up before the last look at the state, and
  * whoever changes the state looks at the flag afterwards: one of the two sees the other. */
 static void await_change(atomic_uint *state, unsigned seen, atomic_bool *asleep)

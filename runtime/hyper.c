@@ -176,6 +176,7 @@ static void store_value(dsopt_optimizer *opt, dsopt_handle h, double v)
 
 dsopt_status dsopt_handle_set(dsopt_optimizer *opt, dsopt_handle h, double value)
 {
+    FPENV_HERE;
     OPT_CHECK(opt);
     dsopt_status st = check_handle(opt, h);
     if (st == DSOPT_OK) st = check_value(opt, &opt->m->slots[h.slot], value);
@@ -208,6 +209,7 @@ static double stored(const dsopt_optimizer *opt, uint32_t slot, uint32_t group)
 
 dsopt_status dsopt_handle_get(dsopt_optimizer *opt, dsopt_handle h, double *value)
 {
+    FPENV_HERE;
     OPT_CHECK(opt);
     dsopt_status st = check_handle(opt, h);
     if (st != DSOPT_OK) return st;
@@ -258,6 +260,7 @@ size_t dsopt_hyper_count(const dsopt_optimizer *opt)
 
 dsopt_status dsopt_hyper_info_read(dsopt_optimizer *opt, size_t i, dsopt_hyper_info *info)
 {
+    FPENV_HERE;
     OPT_CHECK(opt);
     if (!info || i >= dsopt_hyper_count(opt))
         return error_set(opt->ctx, DSOPT_INVALID_ARGUMENT,

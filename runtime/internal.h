@@ -15,6 +15,8 @@
 #define RUNTIME_INTERNAL_H
 #include "codegen/codegen.h"
 #include "dsopt.h"
+#include <fenv.h>
+#include <locale.h>
 #include <pthread.h>
 #include <stdatomic.h>
 
@@ -105,6 +107,22 @@ void pool_run(Pool *p, int threads, bool brief, PoolJob job, void *arg);
  */
 unsigned fpenv_enter(void);
 void fpenv_leave(unsigned saved);
+static inline void fpenv_restore(const unsigned *saved)
+{
+    fpenv_leave(*saved);
+}
+/* From here to the end of the block. */
+#define FPENV_HERE __attribute__((cleanup(fpenv_restore), unused)) unsigned fpenv_saved = fpenv_enter()
+
+/* All that arithmetic, and reading and writing of numbers, depends on in the calling thread: both
+ * floating-point units and the locale. For calls that compile. */
+typedef struct HostState {
+    fenv_t fp;
+    locale_t locale;
+} HostState;
+HostState host_enter(void);
+void host_leave(const HostState *saved);
+#define HOST_HERE __attribute__((cleanup(host_leave), unused)) HostState host_saved = host_enter()
 
 /* ---- program.c ------------------------------------------------------------------------------- */
 

@@ -357,6 +357,7 @@ dsopt_status dsopt_optimizer_create(dsopt_context *ctx, dsopt_program *prog,
     if (ntensors >= UINT32_MAX)
         return error_set(ctx, DSOPT_INVALID_ARGUMENT,
                          "%zu tensors are more than an optimizer takes", ntensors);
+    HOST_HERE;
     dsopt_optimizer *opt = mem_realloc(&ctx->alloc, NULL, sizeof *opt);
     if (!opt) return error_oom(ctx);
     *opt = (dsopt_optimizer){.ctx = ctx, .prog = prog, .arena = {.alloc = &ctx->alloc}};

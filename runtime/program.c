@@ -168,6 +168,7 @@ static dsopt_status load_body(void *arg)
 
 static dsopt_status program_make(Load *l, dsopt_program **out)
 {
+    HOST_HERE;
     dsopt_program *p = mem_realloc(&l->ctx->alloc, NULL, sizeof *p);
     if (!p) return error_oom(l->ctx);
     *p = (dsopt_program){.alloc = l->ctx->alloc};

@@ -22,6 +22,7 @@ static int find_export(const dsopt_optimizer *opt, const char *name)
 
 dsopt_status dsopt_report_read(dsopt_optimizer *opt, dsopt_report *report, int mode)
 {
+    FPENV_HERE;
     OPT_CHECK(opt);
     if (!report || (mode != DSOPT_LATEST && mode != DSOPT_WAIT))
         return error_set(opt->ctx, DSOPT_INVALID_ARGUMENT, "dsopt_report_read: %s",
@@ -37,6 +38,7 @@ dsopt_status dsopt_report_read(dsopt_optimizer *opt, dsopt_report *report, int m
 
 dsopt_status dsopt_report_export(dsopt_optimizer *opt, const char *name, double *value)
 {
+    FPENV_HERE;
     OPT_CHECK(opt);
     if (!name || !value)
         return error_set(opt->ctx, DSOPT_INVALID_ARGUMENT, "dsopt_report_export: %s is NULL",

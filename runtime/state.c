@@ -156,6 +156,7 @@ static dsopt_status state_get(dsopt_optimizer *opt, size_t i, StateRef *out)
 
 dsopt_status dsopt_state_info_read(dsopt_optimizer *opt, size_t i, dsopt_state_info *info)
 {
+    FPENV_HERE;
     OPT_CHECK(opt);
     StateRef r;
     if (!info)
@@ -246,6 +247,7 @@ static dsopt_status check_copy(dsopt_optimizer *opt, const StateRef *r, dsopt_dt
 dsopt_status dsopt_state_read(dsopt_optimizer *opt, size_t i, dsopt_dtype dtype, void *values,
                               int64_t count)
 {
+    FPENV_HERE;
     OPT_CHECK(opt);
     StateRef r;
     DType as;
@@ -277,6 +279,7 @@ static dsopt_status write_scalar(dsopt_optimizer *opt, const StateRef *r, double
 dsopt_status dsopt_state_write(dsopt_optimizer *opt, size_t i, dsopt_dtype dtype,
                                const void *values, int64_t count)
 {
+    FPENV_HERE;
     OPT_CHECK(opt);
     StateRef r;
     DType as;

@@ -32,6 +32,7 @@ static void warn_unapplied(dsopt_optimizer *opt)
 
 dsopt_status dsopt_accumulate(dsopt_optimizer *opt, double scale_used)
 {
+    FPENV_HERE;
     OPT_CHECK(opt);
     if (!(scale_used == 1))
         return error_set(opt->ctx, DSOPT_SCALE_MISMATCH,
@@ -154,6 +155,7 @@ static dsopt_status step_failed(dsopt_optimizer *opt, ExecOutcome outcome)
 
 dsopt_status dsopt_step(dsopt_optimizer *opt)
 {
+    FPENV_HERE;
     OPT_CHECK(opt);
     if (opt->micro == 0) {
         report_idle(opt, DSOPT_STEP_NO_NEW_GRADS, "no dsopt_accumulate since the last step");

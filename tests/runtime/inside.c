@@ -7,6 +7,9 @@
 #include "rt.h"
 #include "runtime/internal.h"
 #include <fenv.h>
+#include <locale.h>
+#include <stdlib.h>
+#include <unistd.h>
 #include <xmmintrin.h>
 
 static Rt rt;
@@ -44,6 +47,101 @@ static void environment(void)
         for (int i = 0; i < 9000; i++)
             CHECK(memcmp(&p[0][i], &p[1][i], 4) == 0 || (isnan(p[0][i]) && isnan(p[1][i])),
                   "element %d: %a, %a", i, (double)p[0][i], (double)p[1][i]);
+    }
+}
+
+/* ---- calls that compute outside of a step ----------------------------------------------------- */
+
+/* Constants that are folded, options, initial values, a default of others, small numbers in and
+ * out: everything but the step itself runs in `strange` surroundings. */
+static void outside_run(bool strange, double out[12])
+{
+    static const char text[] = "optimizer o {\n"
+                               "  hyper lr = 0.1, tiny = 1e-310 in (0, inf), c = 1, d = c / 3\n"
+                               "  state m = 1e-40, k: tensor = 1e-310 * 3\n"
+                               "  m := m + g * (1e-20 * 1e-20) + (0.1 + 0.2) * lr\n"
+                               "  k := k + tiny + d\n"
+                               "  export k\n"
+                               "  p -= m / 3 + lr * 1e-45 + exp(-0.3) * g + c\n}\n";
+    unsigned csr = _mm_getcsr();
+    float p[3] = {0, 1, 1e-40f}, g[3] = {1e-3f, 1, 1e-40f}, narrow[3] = {1e-41f, 0x1p-149f, 0.1f};
+    double wide[3] = {0};
+    size_t at = 0;
+    memset(out, 0, 12 * sizeof *out);
+    dsopt_program *prog = NULL;
+    dsopt_optimizer *o = NULL;
+    dsopt_program_options options = {.size = sizeof options, .defines = "c=0.3"};
+    rt_open(&rt, 1);
+    if (strange) {
+        fesetround(FE_UPWARD);
+        _mm_setcsr(_mm_getcsr() | 0x8040); /* FTZ and DAZ, as -ffast-math sets them */
+    }
+    unsigned odd = _mm_getcsr();
+    dsopt_status st = dsopt_program_compile(rt.ctx, text, "o.opt", &options, &prog);
+    dsopt_tensor t = rt_tensor("w", NULL, DSOPT_F32, p, g, 1, (int64_t[]){3});
+    if (!st) st = dsopt_optimizer_create(rt.ctx, prog, &t, 1, &o);
+    if (!st) st = dsopt_set(o, NULL, "tiny", 0x1p-1070);
+    if (!st) st = dsopt_get(o, NULL, "tiny", &out[0]);
+    if (!st) st = dsopt_accumulate(o, 1);
+    if (!st) st = dsopt_step(o);
+    if (!st) st = dsopt_state_find(o, "w", "m", &at);
+    if (!st) st = dsopt_state_read(o, at, DSOPT_F64, wide, 3);
+    for (int i = 0; i < 3; i++) out[1 + i] = wide[i];
+    if (!st) st = dsopt_state_write(o, at, DSOPT_F32, narrow, 3);
+    if (!st) st = dsopt_state_read(o, at, DSOPT_F64, &out[4], 3);
+    if (!st) st = dsopt_state_write(o, at, DSOPT_F64, wide, 3);
+    if (!st) st = dsopt_export_read(o, 0, &out[7], 1);
+    unsigned left = _mm_getcsr();
+    int rounding = fegetround();
+    fesetround(FE_TONEAREST);
+    _mm_setcsr(csr);
+    CHECK(st == DSOPT_OK, "%s", dsopt_error_message(rt.ctx));
+    CHECK(!strange || ((left | 0x3f) == (odd | 0x3f) && rounding == FE_UPWARD),
+          "the caller's settings: %x, were %x; rounding %d", left, odd, rounding);
+    for (int i = 0; i < 3; i++) out[8 + i] = p[i];
+    out[11] = 0;
+    dsopt_optimizer_destroy(o);
+    dsopt_program_release(prog);
+    rt_close(&rt);
+}
+
+/* A locale with a decimal comma, made where the system has none. */
+static bool comma_locale(char folder[32])
+{
+    static const char *const names[] = {"de_DE.UTF-8", "fr_FR.UTF-8"};
+    for (size_t i = 0; i < COUNT_OF(names); i++)
+        if (setlocale(LC_ALL, names[i])) return true;
+    char command[160];
+    strcpy(folder, "/tmp/dsopt-locale-XXXXXX");
+    if (!mkdtemp(folder)) return false;
+    snprintf(command, sizeof command,
+             "localedef -c -i de_DE -f UTF-8 %s/de_DE.UTF-8 >/dev/null 2>&1", folder);
+    if (system(command) < 0) return false;
+    setenv("LOCPATH", folder, 1);
+    return setlocale(LC_ALL, names[0]) != NULL;
+}
+
+static void outside(void)
+{
+    double usual[12], strange[12];
+    char folder[32] = "", command[64];
+    outside_run(false, usual);
+    outside_run(true, strange);
+    for (int i = 0; i < 12; i++)
+        CHECK(memcmp(&usual[i], &strange[i], 8) == 0, "number %d: %a, usually %a", i, strange[i],
+              usual[i]);
+    CHECK(usual[0] == 0x1p-1070 && usual[4] == (double)1e-41f, "%a %a", usual[0], usual[4]);
+    if (comma_locale(folder)) {
+        outside_run(false, strange);
+        CHECK(memcmp(usual, strange, sizeof usual) == 0, "other numbers under a decimal comma");
+        CHECK(localeconv()->decimal_point[0] == ',', "the caller's locale is gone");
+    } else {
+        printf("no locale with a decimal comma here: not tested\n");
+    }
+    setlocale(LC_ALL, "C");
+    if (*folder) {
+        snprintf(command, sizeof command, "rm -rf %s", folder);
+        CHECK(system(command) == 0, "%s stays", folder);
     }
 }
 
@@ -172,6 +270,7 @@ static void cache(void)
 int main(void)
 {
     environment();
+    outside();
     poison();
     tree_by_names();
     cache();
