@@ -187,7 +187,7 @@ static double decimal(Text *t, const char *start)
         return 0;
     }
     int range = 0;
-    double v = number_parse(arena_strndup(t->arena, t->at, n), &range);
+    double v = number_parse(arena_strndup(t->arena, t->at, n), NULL, &range);
     if (range) fail_at(t, start, "the number is not a value of f64");
     t->at += n;
     return v;

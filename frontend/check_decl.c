@@ -10,7 +10,6 @@
  */
 #include "check.h"
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* ---- program options ------------------------------------------------------------------------ */
@@ -33,9 +32,10 @@ static bool defined_value(Checker *c, const Symbol *s, double *out)
         const char *text = c->options->defines[i], *eq = strchr(text, '=');
         if (!define_names(c, text, s)) continue;
         c->define_used[i] = true;
-        char *end = NULL;
-        double v = eq ? strtod(eq + 1, &end) : 0;
-        if (!eq || end == eq + 1 || *end || v != v)
+        const char *end = NULL;
+        int error = 0;
+        double v = eq ? number_parse(eq + 1, &end, &error) : 0;
+        if (!eq || end == eq + 1 || *end || v != v || error)
             REPORT(c, DIAG_DEFINE_BAD, (Span){0, 0}, text, "write name=value, the value a number");
         else
             *out = v, found = true;

@@ -1,6 +1,7 @@
 /* check_fold.c - arithmetic on constants while checking: conditions, defaults, ranges.
  *
- * Only IEEE operations, so that a value folded here has the bits that a step would compute.
+ * Only IEEE operations, so that a value folded here has the bits that a step would compute
+ * (tests/sema/fold.c compares each with its row of ops.def).
  * Functions that are the project's own (exp, log, …) are not folded; what needs them is computed
  * where it is read.
  *
@@ -33,7 +34,7 @@ bool fold_op(Op op, double a, double b, double c, double *out)
     case OP_ABS: *out = fabs(a); return true;
     case OP_SQRT: *out = sqrt(a); return true;
     case OP_FLOOR: *out = floor(a); return true;
-    case OP_SIGN: *out = a > 0 ? 1 : a < 0 ? -1 : a; return true;
+    case OP_SIGN: *out = a > 0 ? 1 : a < 0 ? -1 : a == 0 ? 0 : a; return true;
     case OP_MIN: *out = a < b || a != a ? a : b; return true;
     case OP_MAX: *out = a > b || a != a ? a : b; return true;
     case OP_F32: *out = (float)a; return true;

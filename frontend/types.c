@@ -134,13 +134,15 @@ int reduce_by_name(const char *name, size_t len)
 
 /* ---- numbers --------------------------------------------------------------------------------- */
 
-double number_parse(const char *text, int *error)
+double number_parse(const char *text, const char **end, int *error)
 {
     /* The host's locale may use a decimal comma; "C" exists everywhere and costs no allocation. */
     locale_t c = newlocale(LC_ALL_MASK, "C", (locale_t)0);
     int saved = errno;
+    char *stop;
     errno = 0;
-    double value = c ? strtod_l(text, NULL, c) : strtod(text, NULL);
+    double value = c ? strtod_l(text, &stop, c) : strtod(text, &stop);
+    if (end) *end = stop;
     *error = errno == ERANGE && isinf(value) ? 1 : errno == ERANGE && value == 0 ? -1 : 0;
     errno = saved;
     if (c) freelocale(c);

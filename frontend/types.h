@@ -76,6 +76,9 @@ int op_by_spelling(const char *spelling, size_t len); /* -1: none; functions and
 int reduce_by_name(const char *name, size_t len);
 
 /* Numbers as text, whatever the host's locale. */
-double number_parse(const char *text, int *error);         /* error: 1 too large, -1 too small (rounds to 0), 0 */
-const char *number_format(char out[32], double value);     /* the shortest decimal that reads back equal; "inf", "nan" */
+/* As strtod reads them; end: what was not read, may be NULL; error: 1 too large, -1 too small
+ * (rounds to 0), 0. */
+double number_parse(const char *text, const char **end, int *error);
+/* The shortest decimal that reads back equal; "inf", "nan". */
+const char *number_format(char out[32], double value);
 #endif

@@ -216,15 +216,17 @@ static void test_numbers(void)
     bool comma = setlocale(LC_NUMERIC, "de_DE.UTF-8") != NULL; /* where it is installed */
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         equal("a number", number_format(text, cases[i].value), cases[i].text);
-        CHECK(number_parse(cases[i].text, &error) == cases[i].value && !error, "%s (comma: %d)",
+        CHECK(number_parse(cases[i].text, NULL, &error) == cases[i].value && !error, "%s (comma: %d)",
               cases[i].text, comma);
     }
     setlocale(LC_NUMERIC, "C");
-    number_parse("1e999", &error);
+    const char *end;
+    CHECK(number_parse("0.5x", &end, &error) == 0.5 && *end == 'x', "what was not read: %s", end);
+    number_parse("1e999", NULL, &error);
     CHECK(error == 1, "too large: %d", error);
-    number_parse("1e-999", &error);
+    number_parse("1e-999", NULL, &error);
     CHECK(error == -1, "too small: %d", error);
-    CHECK(number_parse("1e-310", &error) == 1e-310 && !error, "a subnormal number");
+    CHECK(number_parse("1e-310", NULL, &error) == 1e-310 && !error, "a subnormal number");
 }
 
 static void test_types(void)
