@@ -35,9 +35,6 @@ void emit_identifier(StrBuf *out, const char *s);
  * rounds and reductions. */
 void emit_ins_text(StrBuf *out, const IrBody *b, const Ins *ins);
 
-/* Whether a scalar value is read from a block (a slot, a place) or written as a literal, rather
- * than computed where it is used. */
-bool emit_is_read(const Plan *p, uint32_t body, IrRef ref);
 /* `const double v30 = cls[2];` in the value's own type, without indentation or newline. */
 void emit_scalar_read(StrBuf *out, const Plan *p, uint32_t body, IrRef ref, const EmitStyle *s,
                       const char *const *blocks);

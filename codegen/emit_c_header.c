@@ -189,7 +189,7 @@ static void hyper_type(StrBuf *out, const Plan *p, const char *module)
         if (s->has_default && isfinite(s->def))
             emit_decimal(&defaults, s->def);
         else if (s->has_default)
-            sb_puts(&defaults, s->def > 0 ? "(double)1e999" : "-(double)1e999");
+            sb_puts(&defaults, s->def > 0 ? "(1.0 / 0.0)" : "(-1.0 / 0.0)");
         else /* NaN: not set. It follows others (ir.h), or nobody will take the result for one. */
             sb_puts(&defaults, "(0.0 / 0.0)");
     }

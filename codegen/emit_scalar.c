@@ -58,17 +58,8 @@ void emit_literal(StrBuf *out, double v, DType d)
 
 void emit_decimal(StrBuf *out, double v)
 {
-    char text[40];
-    bool whole = v > -1e6 && v < 1e6 && v == (double)(int)v; /* 10, not 1e+01 */
-    for (int digits = whole ? 6 : 1; digits <= 17; digits++) {
-        snprintf(text, sizeof text, "%.*g", digits, v);
-        if (strtod(text, NULL) == v) break;
-    }
-    for (char *c = text; *c; c++) {
-        if (!strchr("0123456789+-einfa", *c))
-            *c = '.'; /* whatever the host's locale writes there */
-    }
-    sb_puts(out, text);
+    char text[32];
+    sb_puts(out, number_format(text, v));
 }
 
 void emit_identifier(StrBuf *out, const char *s)
@@ -149,12 +140,6 @@ void emit_ins_text(StrBuf *out, const IrBody *b, const Ins *ins)
     for (int k = 0; k < ir_arity(ins); k++)
         snprintf(name[k], sizeof name[k], "v%u", (unsigned)ins->arg[k]);
     emit_op_text(out, (Op)ins->op, operands_are_f64(b, ins), name[0], name[1], name[2]);
-}
-
-bool emit_is_read(const Plan *p, uint32_t body, IrRef ref)
-{
-    return p->m->bodies[body].ins[ref].op == IR_CONST ||
-           plan_place(p, body, ref).level != LEVEL_NONE;
 }
 
 void emit_scalar_read(StrBuf *out, const Plan *p, uint32_t body, IrRef ref, const EmitStyle *s,

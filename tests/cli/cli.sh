@@ -50,7 +50,7 @@ nothing_left() {
 # ---- outputs
 run 0 adamw -o a.c && made a.c a.h
 run 0 adamw -o a.ir && made a.ir
-run 0 adamw -o a.cu && made a.cu a.h
+run 0 adamw -o a.cu && made a.cu a.cuda.h
 run 0 "$source/stdlib/lamb.opt" -o l.c -MD && made l.c l.h l.d
 grep -q 'l.c:' l.d && grep -q clip_global_norm.opt l.d || fail "l.d: $(cat l.d)"
 if command -v "${CC:-cc}" >/dev/null; then
@@ -61,6 +61,10 @@ if command -v "${CC:-cc}" >/dev/null; then
   p -= lr * mu\n  export mu\n}\n' >same.opt
     run 0 same.opt -o same.o && grep -q 'double mu_2; /[*] written' same.h || fail "same.h"
     grep -q 'SAME_HYPER_DEFAULTS {1, (0.0 / 0.0)}' same.h || fail "same.h: defaults"
+    printf 'optimizer top {\n  hyper limit = inf in (0, inf]\n  p -= min(limit, g)\n}\n' >top.opt
+    run 0 top.opt -o top.c
+    printf '#include "top.h"\ntop_hyper h = TOP_HYPER_DEFAULTS;\n' >use.c
+    "${CC:-cc}" -Wall -Wextra -Werror -pedantic -c use.c -o use.o || fail "top.h: a default of inf"
 fi
 if "$dsoptc" --version | grep -q 'cuda .*not usable'; then
     echo "no NVRTC here: PTX and cubin are not tested, but for what is said"

@@ -1,7 +1,8 @@
 /* The IR of small programs and of the standard library, against recorded text.
  *
  *   in:  golden/lion.opt
- *   out: equal to golden/lion.ir, no message; with DSOPT_BLESS set, golden/lion.ir is written
+ *   out: equal to golden/lion.ir, no message, and the same when it is read back and printed again;
+ *        with DSOPT_BLESS set, golden/lion.ir is written
  *
  * Comments direct it: "#! define: nesterov=1", "#! guard:" (16-bit gradients), "#! compute: f64",
  * "#! raw:" (before the passes). */
@@ -29,6 +30,12 @@ static char *ir_of(Arena *a, const Program *p)
     if (!m) return NULL;
     CHECK(ir_verify(m, &why), "%s: %s", p->name, why.text);
     ir_print(m, &out);
+    StrBuf again = {.arena = a};
+    IrModule *back = ir_parse(a, out.text, &why);
+    CHECK(back, "%s: its IR is not read back: %s", p->name, why.text);
+    if (back) ir_print(back, &again);
+    CHECK(!back || strcmp(out.text, again.text) == 0, "%s: printed\n%s\nread back as\n%s", p->name,
+          out.text, again.text);
     return out.text;
 }
 
