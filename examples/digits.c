@@ -173,12 +173,13 @@ typedef struct Options {
     int nrules, nsets, epochs, threads, batch;
     uint64_t seed;
     const char *data, *svg, *backend;
+    char flags[256]; /* "nesterov=1;clip=1" */
 } Options;
 
 typedef struct Run {
     const char *rule;
     float loss[MAX_EPOCHS]; /* mean over the epoch */
-    double test, seconds;
+    double test, seconds, lr; /* lr at the end; NaN: the rule has none of this name */
 } Run;
 
 /* Rates that suit this network; rules of your own keep their defaults. */
@@ -221,8 +222,10 @@ static void apply_sets(dsopt_context *ctx, dsopt_optimizer *opt, const char *rul
     }
 }
 
-static dsopt_optimizer *make_optimizer(dsopt_context *ctx, const char *rule, Net *net, Net *grad)
+static dsopt_optimizer *make_optimizer(dsopt_context *ctx, const char *rule, const char *flags,
+                                       Net *net, Net *grad)
 {
+    const dsopt_program_options options = {.size = sizeof options, .defines = flags};
     dsopt_program *prog;
     dsopt_optimizer *opt;
     const size_t size = sizeof(dsopt_tensor);
@@ -252,7 +255,7 @@ static dsopt_optimizer *make_optimizer(dsopt_context *ctx, const char *rule, Net
          .param = net->b2,
          .grad = grad->b2},
     };
-    if (dsopt_program_load(ctx, rule, NULL, &prog)) fail(rule, dsopt_error_message(ctx));
+    if (dsopt_program_load(ctx, rule, &options, &prog)) fail(rule, dsopt_error_message(ctx));
     if (dsopt_optimizer_create(ctx, prog, tensors, sizeof tensors / size, &opt))
         fail(rule, dsopt_error_message(ctx));
     dsopt_program_release(prog);
@@ -282,7 +285,7 @@ static void train(dsopt_context *ctx, const char *rule, const Options *o, const 
     random_state = o->seed + 1;
     net_init(&net);
     memcpy(order, split, sizeof order);
-    dsopt_optimizer *opt = make_optimizer(ctx, rule, &net, &grad);
+    dsopt_optimizer *opt = make_optimizer(ctx, rule, o->flags, &net, &grad);
     apply_sets(ctx, opt, rule, o);
     run->rule = rule;
     struct timespec t0, t1;
@@ -299,6 +302,7 @@ static void train(dsopt_context *ctx, const char *rule, const Options *o, const 
     }
     clock_gettime(CLOCK_MONOTONIC, &t1);
     run->seconds = (double)(t1.tv_sec - t0.tv_sec) + 1e-9 * (double)(t1.tv_nsec - t0.tv_nsec);
+    if (dsopt_get(opt, NULL, "lr", &run->lr)) run->lr = NAN;
     dsopt_optimizer_destroy(opt);
 }
 
@@ -310,6 +314,14 @@ static const char marks[MAX_RUNS + 1] = "ox+*#%@&";
 static double log_loss(float loss)
 {
     return log10(loss > 1e-9f ? (double)loss : 1e-9);
+}
+
+/* "lr 0.003, ", nothing for a rule without an lr. */
+static const char *lr_text(const Run *run, char text[32])
+{
+    *text = 0;
+    if (!isnan(run->lr)) snprintf(text, 32, "lr %.4g, ", run->lr);
+    return text;
 }
 
 /* Loss over epochs, logarithmic, one mark per optimizer; straight lines between epochs. */
@@ -346,8 +358,15 @@ static void draw(const Run *runs, int n, int epochs)
     for (int x = 0; x < WIDTH; x++) putchar('-');
     putchar('\n');
     for (int r = 0; r < n; r++)
-        printf("   %c %-12s test %6.2f %%  loss %.4f  %.2f s\n", marks[r], runs[r].rule,
-               runs[r].test, (double)runs[r].loss[epochs - 1], runs[r].seconds);
+        printf("   %c %-12s test %6.2f %%  loss %.4f  (%s%.2f s)\n", marks[r], runs[r].rule,
+               runs[r].test, (double)runs[r].loss[epochs - 1], lr_text(&runs[r], (char[32]){0}),
+               runs[r].seconds);
+}
+
+/* What stands between single quotes in gnuplot. */
+static void put_quoted(FILE *f, const char *s)
+{
+    for (; *s; s++) fputs(*s == '\'' ? "\'\'" : (char[]){*s, 0}, f);
 }
 
 /* Feeds gnuplot; the picture's kind follows from the file's name. */
@@ -361,12 +380,17 @@ static void plot(const Run *runs, int n, int epochs, const char *path)
         exit(1);
     }
     fprintf(f,
-            "set terminal %s size 800,500\nset output '%s'\nset logscale y\nset xlabel "
-            "'epoch'\nset ylabel 'training loss'\nset grid\nplot",
-            png ? "pngcairo" : "svg", path);
-    for (int r = 0; r < n; r++)
-        fprintf(f, "%s '-' with lines lw 2 title '%s (test %.2f %%)' noenhanced", r ? "," : "",
-                runs[r].rule, runs[r].test);
+            "set terminal %s size 800,500 background 'white'\nset logscale y\nset xlabel 'epoch'\n"
+            "set ylabel 'training loss'\nset format y '%%g'\nset xrange [%d:%d]\nset grid\n"
+            "set output '",
+            png ? "pngcairo" : "svg", epochs > 1, epochs);
+    put_quoted(f, path);
+    fputs("'\nplot", f);
+    for (int r = 0; r < n; r++) {
+        fprintf(f, "%s '-' with lines lw 2 title '", r ? "," : "");
+        put_quoted(f, runs[r].rule);
+        fprintf(f, " (%stest %.2f %%)' noenhanced", lr_text(&runs[r], (char[32]){0}), runs[r].test);
+    }
     fputc('\n', f);
     for (int r = 0; r < n; r++) {
         for (int e = 0; e < epochs; e++) fprintf(f, "%d %g\n", e + 1, (double)runs[r].loss[e]);
@@ -388,8 +412,12 @@ static void usage(FILE *to)
         "Trains a small network on handwritten digits with each optimizer: a name of the standard "
         "library or a .opt file\n"
         "(default: adamw).\n"
-        "  --set NAME=VALUE   sets a hyperparameter of all of them, e.g. lr=0.01\n"
+        "  --set NAME=VALUE   sets a hyperparameter of all of them, e.g. lr=0.01; without it rules of "
+        "the library have\n"
+        "                     a rate that suits this network, and those of yours their defaults\n"
+        "  -D NAME=VALUE      sets a flag of all of them, e.g. use_momentum=1\n"
         "  --epochs N         passes over the training images (20)\n"
+        "  --batch N          images a step (32)\n"
         "  --threads N        threads of a step (0: all processors)\n"
         "  --backend NAME     c, interp or cc\n"
         "  --seed N           of weights, split and order (1)\n"
@@ -414,11 +442,16 @@ static void parse(int argc, char **argv, Options *o)
         {"set", 1, 0, 's'},     {"epochs", 1, 0, 'e'}, {"batch", 1, 0, 'n'}, {"threads", 1, 0, 't'},
         {"backend", 1, 0, 'b'}, {"seed", 1, 0, 'r'},   {"svg", 1, 0, 'p'},   {"data", 1, 0, 'd'},
         {"help", 0, 0, 'h'},    {0, 0, 0, 0}};
-    for (int c; (c = getopt_long(argc, argv, "d:h", table, NULL)) != -1;) {
+    for (int c; (c = getopt_long(argc, argv, "d:D:h", table, NULL)) != -1;) {
         switch (c) {
         case 's':
             if (o->nsets == MAX_SETS) fail("--set", "too many");
             o->set[o->nsets++] = optarg;
+            break;
+        case 'D':
+            if (strlen(o->flags) + strlen(optarg) + 2 > sizeof o->flags) fail("-D", "too many");
+            if (*o->flags) strcat(o->flags, ";");
+            strcat(o->flags, optarg);
             break;
         case 'e': o->epochs = number(optarg, "epochs", 1, MAX_EPOCHS); break;
         case 'n': o->batch = number(optarg, "batch", 1, TRAIN); break;

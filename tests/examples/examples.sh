@@ -47,6 +47,7 @@ message 1 "did you mean 'adamw'?" adamww
 message 1 "did you mean 'lr'?" adamw --set lrr=1
 message 1 "is outside of [0, inf)" adamw --set lr=-1
 message 1 "--set takes NAME=NUMBER" adamw --set lr
+message 1 "no_such" adamw -D no_such=1
 message 1 "no-such.csv" -d "$work/no-such.csv"
 message 2 "--epochs takes a number" --epochs many
 message 2 "usage: digits" --no-such-option
