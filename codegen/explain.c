@@ -92,10 +92,10 @@ static void put_reduce(const Writer *x, const Ins *ins, bool rooted, int depth)
 {
     ReduceOp op = (ReduceOp)(ins->op - IR_RED);
     bool squares = op == RED_SUMSQ && !rooted;
-    const char *name = op == RED_SUMSQ ? (rooted ? "norm" : "sum")
+    const char *name = op == RED_SUMSQ  ? (rooted ? "norm" : "sum")
                        : op == RED_RMIN ? "min"
                        : op == RED_RMAX ? "max"
-                                       : reduce_info[op].name;
+                                        : reduce_info[op].name;
     const char *scope = ins->rate == RATE_GLOBAL ? "all" : rate_name(ins->rate);
     if (ins->rate == RATE_TENSOR)
         sb_printf(x->out, "%s(", name);

@@ -178,7 +178,7 @@ typedef struct Options {
 
 typedef struct Run {
     const char *rule;
-    float loss[MAX_EPOCHS]; /* mean over the epoch */
+    float loss[MAX_EPOCHS];   /* mean over the epoch */
     double test, seconds, lr; /* lr at the end; NaN: the rule has none of this name */
 } Run;
 
@@ -412,7 +412,8 @@ static void usage(FILE *to)
         "Trains a small network on handwritten digits with each optimizer: a name of the standard "
         "library or a .opt file\n"
         "(default: adamw).\n"
-        "  --set NAME=VALUE   sets a hyperparameter of all of them, e.g. lr=0.01; without it rules of "
+        "  --set NAME=VALUE   sets a hyperparameter of all of them, e.g. lr=0.01; without it rules "
+        "of "
         "the library have\n"
         "                     a rate that suits this network, and those of yours their defaults\n"
         "  -D NAME=VALUE      sets a flag of all of them, e.g. use_momentum=1\n"

@@ -153,8 +153,7 @@ const char *diag_suggest(const char *word, const char *const *candidates, size_t
         int distance = edit_distance(word, length, c, nc);
         /* Two letters with one of them right are no evidence either; exchanged letters are. */
         bool exchanged = length == 2 && nc == 2 && word[0] == c[1] && word[1] == c[0];
-        if (distance > limit ||
-            (!exchanged && (size_t)distance * 2 >= (length > nc ? length : nc)))
+        if (distance > limit || (!exchanged && (size_t)distance * 2 >= (length > nc ? length : nc)))
             continue;
         if (!best || distance < best_distance) {
             best = c;
