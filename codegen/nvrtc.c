@@ -146,7 +146,7 @@ static void nvrtc_open(void)
 
     if (told && *told) {
         if (!strcmp(told, "none")) {
-            nvrtc_note("DSOPT_NVRTC is \"none\"");
+            nvrtc_note("PTX and cubin are made by NVRTC, which DSOPT_NVRTC=none turns off");
         } else if (!nvrtc_try(told, "")) {
             nvrtc_note("DSOPT_NVRTC is \"%s\", and " NVRTC_SONAME " cannot be opened there", told);
         }
