@@ -234,7 +234,7 @@ void replay_same_states(Arena *a, const Vec *v, ReplaySetup *s)
             const char *slot = v->tensors[i].states[k].slot;
             bool known = false;
             for (size_t j = 0; j < s->nstates; j++) known |= !strcmp(s->states[j].theirs, slot);
-            ReplayState st = {slot, slot, false, true};
+            ReplayState st = {slot, strcmp(slot, "step") ? slot : "t", false, true};
             if (!known) ARENA_PUSH(a, s->states, s->nstates, s->states_cap, st);
         }
 }

@@ -62,6 +62,24 @@ static bool is_step(const Writer *x, const Ins *ins)
     return false;
 }
 
+/* Whether it asks for the first step: a count that is 0. */
+static bool is_first_step(const Writer *x, const Ins *ins)
+{
+    if (ins->op != IR_EQ) return false;
+    const Ins *count = &x->b->ins[ins->arg[0]], *zero = &x->b->ins[ins->arg[1]];
+    return count->op == IR_LOAD && x->m->slots[count->lit.slot].kind == SLOT_COUNT &&
+           zero->op == IR_CONST && zero->lit.num == 0;
+}
+
+/* The state that a choice reads, or its initial value in the first step; NULL: another choice. */
+static const char *initialised_state(const Writer *x, const Ins *ins)
+{
+    if (ins->op != IR_SELECT || !is_first_step(x, &x->b->ins[ins->arg[0]])) return NULL;
+    const Ins *load = &x->b->ins[ins->arg[2]];
+    bool state = load->op == IR_LOAD && x->m->slots[load->lit.slot].kind == SLOT_STATE;
+    return state ? x->m->slots[load->lit.slot].name : NULL;
+}
+
 static void put_leaf(const Writer *x, const Ins *ins)
 {
     if (ins->op == IR_CONST && ins->dtype == DT_BOOL) {
@@ -154,6 +172,13 @@ static void put(const Writer *x, IrRef ref, int outer, int depth)
         put_leaf(x, ins);
     } else if (is_step(x, ins)) {
         sb_puts(x->out, "t");
+    } else if (initialised_state(x, ins)) {
+        sb_puts(x->out, initialised_state(x, ins));
+    } else if (is_first_step(x, ins)) {
+        bool tensor = x->m->slots[x->b->ins[ins->arg[0]].lit.slot].rate == RATE_TENSOR;
+        sb_puts(x->out, outer > 5 ? "(" : "");
+        sb_puts(x->out, tensor ? "t == 1" : "s == 0");
+        sb_puts(x->out, outer > 5 ? ")" : "");
     } else if (ir_is_reduce(ins)) {
         put_reduce(x, ins, false, depth);
     } else if (ins->op == IR_SQRT && x->b->ins[ins->arg[0]].op == IR_RED + RED_SUMSQ) {
