@@ -297,8 +297,13 @@ static int run_pass(Session *s, const char *pass)
 
 static int one_input(const Options *o)
 {
+    static const char *const commands[] = {"check", "explain", "replay"};
     if (o->inputs.n == 1) return -1;
-    cli_error("one rule at a time: '%s' and '%s' were given", o->inputs.v[0], o->inputs.v[1]);
+    const char *near = o->command == CMD_COMPILE ? diag_suggest(o->inputs.v[0], commands, 3) : NULL;
+    if (near)
+        cli_error("there is no command '%s'; did you mean '%s'?", o->inputs.v[0], near);
+    else
+        cli_error("one rule at a time: '%s' and '%s' were given", o->inputs.v[0], o->inputs.v[1]);
     return EXIT_USAGE;
 }
 

@@ -164,6 +164,7 @@ static void take_command(Options *o)
         const char *name;
         Command command;
     } commands[] = {{"check", CMD_CHECK}, {"explain", CMD_EXPLAIN}, {"replay", CMD_REPLAY}};
+    if (o->inputs.n == 1 && !strcmp(o->inputs.v[0], "help")) o->value[OPT_HELP] = "";
     for (size_t i = 0; o->inputs.n && i < sizeof commands / sizeof *commands; i++)
         if (!strcmp(o->inputs.v[0], commands[i].name)) {
             o->command = commands[i].command;

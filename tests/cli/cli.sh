@@ -88,6 +88,7 @@ run 0 explain adamw && says '28 bytes per element'
 run 0 explain adamw -D clip=1 && says '32 bytes per element' && says '2 sweeps'
 run 0 --list && says '^adamw '
 run 0 --help && says '--storage'
+run 0 help && says '--storage'
 run 0 --version && says '^dsoptc [0-9]+\.[0-9]+\.[0-9]+'
 cat "$source/stdlib/lion.opt" >lion2.opt
 "$dsoptc" - -o stdin.c <lion2.opt && made stdin.c
@@ -96,6 +97,7 @@ run 0 lion2.opt -o /dev/null --emit=c
 # ---- usage
 run 2 && says 'no input'
 run 2 adamw && says 'what is to be made'
+run 2 expain adamw && says "did you mean 'explain'"
 run 2 adamw lion -o a.c && says 'one rule at a time'
 run 2 adamw -o a.xyz && says "'.xyz'"
 run 2 adamw -o a && says '.ptx'
