@@ -186,6 +186,8 @@ typedef struct Ast {
 } Ast;
 /* The one pointer that stands for these n bytes in this compilation. */
 const char *ast_intern(Arena *a, Ast *ast, const char *s, size_t n);
+/* How often the name stands in the compilation's files. */
+uint32_t ast_name_count(const Ast *ast, const char *name);
 
 /* ---- symbols (made by check) --------------------------------------------------------------------------------------------------- */
 

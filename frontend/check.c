@@ -43,22 +43,9 @@ bool check_muted(const Checker *c, DiagCode code)
     }
 }
 
-static bool is_word_char(char c)
-{
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
-}
-
 bool check_may_be_lost(const Checker *c, Name word, bool in_file)
 {
-    const Item *item = c->rule->item;
-    const SourceFile *f = source_file(c->diags->sources, word.span.begin);
-    if (!f || !(in_file ? c->mistakes : item->broken)) return false;
-    size_t n = strlen(word.text);
-    int seen = 0;
-    for (const char *at = strstr(f->text, word.text); at && seen < 2;
-         at = strstr(at + n, word.text))
-        seen += (at == f->text || !is_word_char(at[-1])) && !is_word_char(at[n]);
-    return seen > 1;
+    return (in_file ? c->mistakes : c->rule->item->broken) && ast_name_count(c->ast, word.text) > 1;
 }
 
 void check_word(Checker *c, Words *w, const char *word)

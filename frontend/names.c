@@ -1,12 +1,19 @@
-/* names.c - one pointer for each name of a compilation, so that names compare by address.
+/* names.c - one pointer for each name of a compilation, so that names compare by address; and how
+ * often each was asked for, which is how often it stands in the texts.
  *
- *     ast_intern(a, ast, "lr * wd", 2) == ast_intern(a, ast, "lr", 2)
+ *     ast_intern(a, ast, "lr * wd", 2) == ast_intern(a, ast, "lr", 2);  ast_name_count(ast, "lr")
+ * == 2
  */
 #include "ast.h"
 #include <string.h>
 
+typedef struct NameSlot {
+    const char *name;
+    uint32_t count;
+} NameSlot;
+
 struct NameTable {
-    const char **slots; /* open addressing, a power of two, at most half full */
+    NameSlot *slots; /* open addressing, a power of two, at most half full */
     size_t n, cap;
 };
 
@@ -17,11 +24,11 @@ static size_t hash(const char *s, size_t n)
     return (size_t)(h ^ h >> 32);
 }
 
-static const char **slot_for(const NameTable *t, const char *s, size_t n)
+static NameSlot *slot_for(const NameTable *t, const char *s, size_t n)
 {
     for (size_t i = hash(s, n);; i++) {
-        const char **slot = &t->slots[i & (t->cap - 1)];
-        if (!*slot || (strncmp(*slot, s, n) == 0 && (*slot)[n] == 0)) return slot;
+        NameSlot *slot = &t->slots[i & (t->cap - 1)];
+        if (!slot->name || (strncmp(slot->name, s, n) == 0 && slot->name[n] == 0)) return slot;
     }
 }
 
@@ -32,17 +39,24 @@ const char *ast_intern(Arena *a, Ast *ast, const char *s, size_t n)
     if (!t) return NULL;
     if (t->n * 2 >= t->cap) {
         NameTable bigger = {.cap = t->cap ? t->cap * 2 : 64, .n = t->n};
-        bigger.slots = ARENA_ARRAY(a, const char *, bigger.cap);
+        bigger.slots = ARENA_ARRAY(a, NameSlot, bigger.cap);
         if (!bigger.slots) return NULL;
         for (size_t i = 0; i < t->cap; i++) {
-            if (t->slots[i]) *slot_for(&bigger, t->slots[i], strlen(t->slots[i])) = t->slots[i];
+            const char *name = t->slots[i].name;
+            if (name) *slot_for(&bigger, name, strlen(name)) = t->slots[i];
         }
         *t = bigger;
     }
-    const char **slot = slot_for(t, s, n);
-    if (!*slot) {
-        *slot = arena_strndup(a, s, n);
-        t->n += *slot != NULL;
+    NameSlot *slot = slot_for(t, s, n);
+    if (!slot->name) {
+        slot->name = arena_strndup(a, s, n);
+        t->n += slot->name != NULL;
     }
-    return *slot;
+    slot->count++;
+    return slot->name;
+}
+
+uint32_t ast_name_count(const Ast *ast, const char *name)
+{
+    return ast->names ? slot_for(ast->names, name, strlen(name))->count : 0;
 }
