@@ -204,9 +204,10 @@ static const char *usual_name(const char *word)
 void check_unknown_name(Checker *c, Name name, const char *hint)
 {
     if (name_lost(name) || check_may_be_lost(c, name, false)) return;
+    Diag *d = REPORT(c, DIAG_UNKNOWN_NAME, name.span, name.text);
+    if (!diag_is_kept(d)) return;
     Words w = {0};
     visible_words(c, &w);
-    Diag *d = REPORT(c, DIAG_UNKNOWN_NAME, name.span, name.text);
     const char *usual = c->x.names == NAMES_FN ? NULL : usual_name(name.text);
     if (usual) hint = usual;
     if (!usual) check_did_you_mean(c, d, name.text, &w);

@@ -74,6 +74,11 @@ typedef struct DiagSink {
 /* Collects one message; arguments as the row's format says. Returns it for notes (never NULL: past the limit, or where the same
  * code stands at the same place, a scratch one). Valid until the next report. */
 Diag *diag_report(DiagSink *d, DiagCode code, Span at, ...);
+/* Whether anyone will read it: what takes time to find need not be looked for otherwise. */
+static inline bool diag_is_kept(const Diag *diag)
+{
+    return diag->text && diag->text[0];
+}
 void diag_note(DiagSink *d, Diag *diag, Span at, const char *fmt, ...) __attribute__((format(printf, 4, 5)));
 void diag_hint(DiagSink *d, Diag *diag, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 /* The closest of n candidates to `word` (Damerau-Levenshtein distance at most a third of its length, at least 1), or NULL. */

@@ -23,7 +23,7 @@ static Item *find_item(const Checker *c, bool function, const char *name)
     for (size_t i = 0; i < c->ast->n; i++) {
         Item *item = c->ast->items[i];
         if (item->kind == IT_IMPORT || is_function(item) != function) continue;
-        if (item->name.text && strcmp(item->name.text, name) == 0) return item;
+        if (item->name.text == name) return item; /* interned */
     }
     return NULL;
 }
@@ -108,6 +108,8 @@ static const char *usual_function(const char *word)
 static void unknown_function(Checker *c, Name name)
 {
     if (c->imports_failed || name_lost(name) || check_may_be_lost(c, name, true)) return;
+    Diag *d = REPORT(c, DIAG_UNKNOWN_FUNCTION, name.span, name.text);
+    if (!diag_is_kept(d)) return;
     static const char *const more[] = {"lerp", "clamp", "old", "sum", "mean", "norm",
                                        "rms",  "dot",   "any", "all", "count"};
     Words w = {0};
@@ -118,7 +120,6 @@ static void unknown_function(Checker *c, Name name)
     for (size_t i = 0; i < sizeof more / sizeof *more; i++) check_word(c, &w, more[i]);
     for (size_t i = 0; i < c->ast->n; i++)
         if (is_function(c->ast->items[i])) check_word(c, &w, c->ast->items[i]->name.text);
-    Diag *d = REPORT(c, DIAG_UNKNOWN_FUNCTION, name.span, name.text);
     const char *usual = usual_function(name.text);
     if (usual)
         diag_hint(c->diags, d, "write %s", usual);
@@ -244,11 +245,12 @@ static Item *find_transform(Checker *c, Name name)
         for (size_t i = 0; i < c->rule->item->nparams;
              i++) /* a rule taken as a parameter: refused where it is declared */
             if (strcmp(c->rule->item->params[i].name.text, name.text) == 0) return NULL;
+        Diag *d = REPORT(c, DIAG_UNKNOWN_TRANSFORM, name.span, name.text);
+        if (!diag_is_kept(d)) return NULL;
         Words w = {0};
         for (size_t i = 0; i < c->ast->n; i++)
             if (c->ast->items[i]->kind == IT_TRANSFORM)
                 check_word(c, &w, c->ast->items[i]->name.text);
-        Diag *d = REPORT(c, DIAG_UNKNOWN_TRANSFORM, name.span, name.text);
         check_did_you_mean(c, d, name.text, &w);
         size_t len;
         if (stdlib_text(name.text, &len))

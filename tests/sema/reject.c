@@ -142,10 +142,30 @@ static void reject_large(void)
     CHECK(clock() - begin < 2 * CLOCKS_PER_SEC, "finding names takes a walk over all of them");
 }
 
+/* Mistakes beyond those that are shown are counted, and cost little: no word is suggested for
+ * them. */
+static void reject_many(void)
+{
+    enum { N = 8000 };
+    Arena a = {0};
+    StrBuf text = {.arena = &a};
+    sb_puts(&text, "optimizer many {\n");
+    for (int i = 0; i < N; i++) sb_printf(&text, "name%d = %d\n", i, i);
+    for (int i = 0; i < N; i++) sb_printf(&text, "p -= nbme%d\n", i);
+    sb_puts(&text, "}\n");
+    SourceSet sources = {.arena = &a};
+    DiagSink d = {.arena = &a, .sources = &sources};
+    compile_source(&a, &d, source_add(&sources, "many", text.text, text.len), NULL, false);
+    CHECK(d.nerrors == N && d.n == DIAG_KEPT, "%d errors, %zu kept", d.nerrors, d.n);
+    CHECK(d.items[0].notes, "the first has no hint");
+    arena_free(&a);
+}
+
 int main(void)
 {
     CHECK(programs_each(DSOPT_SOURCE_DIR "/tests/sema/reject", reject) > 0, "no programs");
     reject_large();
+    reject_many();
     for (int i = 0; i < DIAG_CODE_COUNT; i++) {
         const char *code = diag_code_name((DiagCode)i);
         if (code[1] == '1' && i != DIAG_INTERNAL)
