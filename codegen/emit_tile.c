@@ -295,8 +295,10 @@ static void emit_elements(const Emitter *e)
 
 static void emit_tiles(Emitter *e, const TileProgram *t)
 {
-    /* What calls leave for later ones should stay in L1; a single call has nothing to leave. */
-    int length = t->ncalls > 1 ? TILE_LENGTH : WHOLE_CHUNK;
+    /* What calls leave for later ones should stay in L1, and scratch holds one tile of it; a single
+     * call that needs no scratch has nothing to leave. (A scalar goes to 16-bit storage by way of
+     * scratch in one call.) */
+    int length = t->ncalls > 1 || t->nregs > 0 ? TILE_LENGTH : WHOLE_CHUNK;
     e->t = t;
     sb_puts(e->out, "        for (long n = row->count, k; n > 0; n -= k) {\n");
     sb_printf(e->out, "            k = n < %d ? n : %d;\n", length, length);
