@@ -1,6 +1,8 @@
-/* cli.h - dsoptc's own parts: options, the compilation they describe, and files written whole or not at all.
+/* cli.h - dsoptc's own parts: options, the compilation they describe, and files written whole or
+ * not at all.
  *
- *     dsoptc adamw.opt -o adamw.ptx      dsoptc check my.opt      dsoptc explain lamb      dsoptc replay adamw.torch.f64.vec
+ *     dsoptc adamw.opt -o adamw.ptx      dsoptc check my.opt      dsoptc explain lamb      dsoptc
+ * replay adamw.torch.f64.vec
  *
  * Exit status: 0, 1 for errors in the input, 2 for wrong usage.
  */
@@ -27,13 +29,17 @@ typedef struct Options {
     Command command;
     Strings inputs; /* files, standard library names, "-" */
     Strings defines, includes, sets, states, warnings;
-    const char *value[OPT_COUNT_]; /* last argument given; "" for options without one; NULL: not given */
+    const char
+        *value[OPT_COUNT_]; /* last argument given; "" for options without one; NULL: not given */
 } Options;
 
-/* Reads the command line. -1: go on; else the exit status (usage errors are printed, --help is done). */
+/* Reads the command line. -1: go on; else the exit status (usage errors are printed, --help is
+ * done). */
 int options_parse(Arena *a, int argc, char **argv, Options *o);
-/* The closest option to a misspelled one is suggested here and in usage errors. */
 void options_help(StrBuf *out);
+/* Whether the option was not given, or given one of n words. False: said on stderr, with the words.
+ */
+bool options_one_of(const Options *o, OptionId id, const char *const *words, size_t n);
 
 /* ---- one compilation ---- */
 
@@ -49,13 +55,13 @@ typedef struct Session {
     SourceSet sources;
     DiagSink diags;
     FrontendOptions frontend;
-    int file; /* index of the main source */
-    const char *input;
+    int file;        /* index of the main source */
     Output *outputs; /* what output_commit will write */
     size_t noutputs, cap_outputs;
 } Session;
 
-/* Opens the input (a path, a standard library name, or "-"). False: reported in s->diags or on stderr. */
+/* Opens the input (a path, a standard library name, or "-"). False: reported in s->diags or on
+ * stderr. */
 bool session_open(Session *s, Arena *a, const Options *o, const char *input);
 /* Prints what was collected to stderr; true if there was no error. */
 bool session_finish(Session *s);

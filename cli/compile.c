@@ -114,8 +114,9 @@ static bool write_c(Session *s, const Compiled *c, const char *path)
 {
     const char *h_path = with_ending(s, path, ".h");
     StrBuf b = {.arena = s->arena}, h = {.arena = s->arena};
-    return emit_standalone_c(c->plan, c->variant, &b, base_name(h_path)) && emit_standalone_h(c->plan, c->variant, &h) &&
-           add_text(s, h_path, &h) && add_text(s, path, &b);
+    return emit_standalone_c(c->plan, c->variant, &b, base_name(h_path)) &&
+           emit_standalone_h(c->plan, c->variant, &h) && add_text(s, h_path, &h) &&
+           add_text(s, path, &b);
 }
 
 /* "adamw.cuda.h", beside .cu, .ptx and .cubin: adamw.h is that of the C outputs. */
@@ -134,7 +135,9 @@ static bool write_cu(Session *s, const Compiled *c, const char *path)
 static bool write_cc(Session *s, const Compiled *c, const char *path, bool shared)
 {
     StrBuf b = {.arena = s->arena}, h = {.arena = s->arena}, why = {.arena = s->arena};
-    if (!emit_standalone_c(c->plan, c->variant, &b, NULL) || !emit_standalone_h(c->plan, c->variant, &h)) return false;
+    if (!emit_standalone_c(c->plan, c->variant, &b, NULL) ||
+        !emit_standalone_h(c->plan, c->variant, &h))
+        return false;
     const char *part = arena_printf(s->arena, "%s.%ld.new", path, (long)getpid());
     if (cc_compile(b.text, part, shared, NULL, &why)) {
         output_add_made(s, path, part);
@@ -159,7 +162,9 @@ static const char *arch_for(Session *s, const char *prefix)
 {
     const char *given = s->options->value[OPT_ARCH];
     if (!given) given = "75";
-    const char *digits = !strncmp(given, "sm_", 3) ? given + 3 : !strncmp(given, "compute_", 8) ? given + 8 : given;
+    const char *digits = !strncmp(given, "sm_", 3)        ? given + 3
+                         : !strncmp(given, "compute_", 8) ? given + 8
+                                                          : given;
     size_t n = strspn(digits, "0123456789");
     bool suffix_ok = !digits[n] || (!digits[n + 1] && strchr("af", digits[n]));
     if (n < 2 || n > 3 || !suffix_ok) {
@@ -201,7 +206,8 @@ static WriteFn output_kind(const char *path)
     const char *dot = strrchr(base_name(path), '.');
     for (size_t i = 0; dot && i < sizeof outputs / sizeof *outputs; i++)
         if (!strcmp(dot, outputs[i].ending)) return outputs[i].write;
-    cli_error("%s: what is '%s'? Outputs end in .ptx .cubin .cu .c .o .so or .ir", path, dot ? dot : base_name(path));
+    cli_error("%s: what is '%s'? Outputs end in .ptx .cubin .cu .c .o .so or .ir", path,
+              dot ? dot : base_name(path));
     return NULL;
 }
 
@@ -259,13 +265,15 @@ static int dump_after(Session *s, const char *pass)
         if (strcmp(pass_info[i].name, pass)) continue;
         StrBuf out = {.arena = s->arena};
         bool guard = storage_gradient_is_narrow(s->options->value[OPT_STORAGE]);
-        IrModule *m = compile_source_dump(s->arena, &s->diags, s->file, &s->frontend, guard, pass, &out);
+        IrModule *m =
+            compile_source_dump(s->arena, &s->diags, s->file, &s->frontend, guard, pass, &out);
         if (!session_finish(s) || !m) return EXIT_INPUT;
         if (out.text) fputs(out.text, stdout);
         return EXIT_OK;
     }
     cli_error("no pass '%s'", pass);
-    for (size_t i = 0; i < pass_count; i++) fprintf(stderr, "  %-12s %s\n", pass_info[i].name, pass_info[i].what);
+    for (size_t i = 0; i < pass_count; i++)
+        fprintf(stderr, "  %-12s %s\n", pass_info[i].name, pass_info[i].what);
     return EXIT_USAGE;
 }
 
@@ -311,9 +319,11 @@ int cmd_compile(Arena *a, const Options *o)
 {
     int status = one_input(o);
     if (status >= 0) return status;
-    bool nothing = !o->value[OPT_OUTPUT] && !o->value[OPT_EMIT] && !o->value[OPT_DUMP_AFTER] && !o->value[OPT_RUN_PASS];
+    bool nothing = !o->value[OPT_OUTPUT] && !o->value[OPT_EMIT] && !o->value[OPT_DUMP_AFTER] &&
+                   !o->value[OPT_RUN_PASS];
     if (nothing && !o->value[OPT_SYNTAX_ONLY]) {
-        cli_error("what is to be made of '%s'? Give -o FILE, --emit=STAGE, or use 'dsoptc check'", o->inputs.v[0]);
+        cli_error("what is to be made of '%s'? Give -o FILE, --emit=STAGE, or use 'dsoptc check'",
+                  o->inputs.v[0]);
         return EXIT_USAGE;
     }
     Session s;

@@ -36,8 +36,11 @@ static int print_version(Arena *a)
         StrBuf why = {.arena = a};
         BackendOptions none = {0};
         bool ok = backends[i]->probe(&none, &why);
-        printf("  %-7s %s%s%s\n", backends[i]->name, backends[i]->what, ok ? "" : ": not usable here: ",
-               ok ? "" : why.text ? why.text : "");
+        printf("  %-7s %s%s%s\n", backends[i]->name, backends[i]->what,
+               ok ? "" : ": not usable here: ",
+               ok         ? ""
+               : why.text ? why.text
+                          : "");
     }
     return EXIT_OK;
 }

@@ -1,6 +1,7 @@
 /* options.c - the command line: parser and --help, both made from options.def.
  *
- *     dsoptc --emti=ir x.opt  ->  dsoptc: unknown option '--emti'; did you mean '--emit'?   (exit status 2)
+ *     dsoptc --emti=ir x.opt  ->  dsoptc: unknown option '--emti'; did you mean '--emit'?   (exit
+ * status 2)
  */
 #include "cli.h"
 #include <getopt.h>
@@ -25,11 +26,14 @@ static bool is_single_dash(const OptionRow *r)
 
 void options_help(StrBuf *out)
 {
-    sb_puts(out, "dsoptc: compiles optimizer rules (.opt) to GPU and CPU code\n\n"
-                 "  dsoptc RULE -o FILE            RULE: a file, a name of the standard library, or - (standard input)\n"
-                 "  dsoptc check RULE...           all errors and warnings, nothing written\n"
-                 "  dsoptc explain RULE            phases, state, bytes and flops per parameter, and why\n"
-                 "  dsoptc replay [RULE] FILE.vec  run a rule over a recorded trajectory and compare\n");
+    sb_puts(
+        out,
+        "dsoptc: compiles optimizer rules (.opt) to GPU and CPU code\n\n"
+        "  dsoptc RULE -o FILE            RULE: a file, a name of the standard library, or - "
+        "(standard input)\n"
+        "  dsoptc check RULE...           all errors and warnings, nothing written\n"
+        "  dsoptc explain RULE            phases, state, bytes and flops per parameter, and why\n"
+        "  dsoptc replay [RULE] FILE.vec  run a rule over a recorded trajectory and compare\n");
     const char *done[16];
     size_t ndone = 0;
     for (int i = 0; i < OPT_COUNT_; i++) {
@@ -42,13 +46,16 @@ void options_help(StrBuf *out)
             const OptionRow *r = &rows[j];
             if (strcmp(r->group, rows[i].group)) continue;
             char left[64];
-            const char *sep = !r->arg ? "" : is_single_dash(r) ? (strlen(r->long_name) > 4 ? "=" : " ") : "=";
+            const char *sep = !r->arg             ? ""
+                              : is_single_dash(r) ? (strlen(r->long_name) > 4 ? "=" : " ")
+                                                  : "=";
             if (!strcmp(r->long_name, "-W")) sep = "";
             if (r->short_name && !is_single_dash(r))
-                snprintf(left, sizeof left, "-%c, --%s%s%s", r->short_name, r->long_name, sep, r->arg ? r->arg : "");
-            else
-                snprintf(left, sizeof left, "%s%s%s%s", is_single_dash(r) ? "" : "    --", r->long_name, sep,
+                snprintf(left, sizeof left, "-%c, --%s%s%s", r->short_name, r->long_name, sep,
                          r->arg ? r->arg : "");
+            else
+                snprintf(left, sizeof left, "%s%s%s%s", is_single_dash(r) ? "" : "    --",
+                         r->long_name, sep, r->arg ? r->arg : "");
             sb_printf(out, "  %-31s %s\n", left, r->what);
         }
     }
@@ -71,7 +78,8 @@ static int unknown_option(const char *given)
     snprintf(bare, sizeof bare, "%.*s", (int)strcspn(given + skip, "="), given + skip);
     const char *near = diag_suggest(bare, names, OPT_COUNT_);
     if (near)
-        cli_error("unknown option '%s'; did you mean '%s%s'?", given, near[0] == '-' ? "" : "--", near);
+        cli_error("unknown option '%s'; did you mean '%s%s'?", given, near[0] == '-' ? "" : "--",
+                  near);
     else
         cli_error("unknown option '%s'", given);
     fprintf(stderr, "dsoptc: 'dsoptc --help' lists the options\n");
@@ -93,8 +101,9 @@ static void record(Arena *a, Options *o, OptionId id, const char *arg)
     if (id == OPT_WARN) push(a, &o->warnings, arg);
 }
 
-/* Options with one dash and a name, as gcc has them: -MD, -MF FILE, -fsyntax-only, -fdiagnostics-color=never. Returns how many
- * words it took, 0 if `argv[0]` is none, -1 for an error (printed). */
+/* Options with one dash and a name, as gcc has them: -MD, -MF FILE, -fsyntax-only,
+ * -fdiagnostics-color=never. Returns how many words it took, 0 if `argv[0]` is none, -1 for an
+ * error (printed). */
 static int single_dash(Arena *a, Options *o, char **argv)
 {
     for (int i = 0; i < OPT_COUNT_; i++) {
@@ -138,7 +147,8 @@ static int getopt_words(Arena *a, Options *o, int argc, char **argv)
     size_t nl = 0, ns = 1;
     for (int i = 0; i < OPT_COUNT_; i++) {
         if (is_single_dash(&rows[i])) continue;
-        longs[nl++] = (struct option){rows[i].long_name, rows[i].arg ? required_argument : no_argument, NULL, 256 + i};
+        longs[nl++] = (struct option){rows[i].long_name,
+                                      rows[i].arg ? required_argument : no_argument, NULL, 256 + i};
         if (!rows[i].short_name) continue;
         shorts[ns++] = rows[i].short_name;
         if (rows[i].arg) shorts[ns++] = ':';
@@ -149,13 +159,32 @@ static int getopt_words(Arena *a, Options *o, int argc, char **argv)
     optind = 1;
     for (int c; (c = getopt_long(argc, argv, shorts, longs, NULL)) != -1;) {
         if (c == ':') return usage_error("an argument is missing after", argv[optind - 1]);
-        if (c == '?' && optopt >= 256) return usage_error("no argument is taken by", argv[optind - 1]);
+        if (c == '?' && optopt >= 256)
+            return usage_error("no argument is taken by", argv[optind - 1]);
         if (c == '?' && optopt) return unknown_option((char[]){'-', (char)optopt, 0});
         if (c == '?') return unknown_option(argv[optind - 1]);
         record(a, o, c >= 256 ? (OptionId)(c - 256) : by_short(c), optarg);
     }
     for (int i = optind; i < argc; i++) push(a, &o->inputs, argv[i]);
     return -1;
+}
+
+bool options_one_of(const Options *o, OptionId id, const char *const *words, size_t n)
+{
+    const char *given = o->value[id], *name = rows[id].long_name;
+    for (size_t i = 0; given && i < n; i++)
+        if (!strcmp(given, words[i])) return true;
+    if (!given) return true;
+    cli_error("%s%s '%s': there are", is_single_dash(&rows[id]) ? "" : "--", name, given);
+    for (size_t i = 0; i < n; i++) fprintf(stderr, "  %s\n", words[i]);
+    return false;
+}
+
+static bool words_fit(const Options *o)
+{
+    static const char *const whens[] = {"auto", "always", "never"}, *const formats[] = {"text",
+                                                                                        "json"};
+    return options_one_of(o, OPT_COLOR, whens, 3) && options_one_of(o, OPT_FORMAT, formats, 2);
 }
 
 static void take_command(Options *o)
@@ -192,6 +221,7 @@ int options_parse(Arena *a, int argc, char **argv, Options *o)
     }
     int status = getopt_words(a, o, n, words);
     if (status >= 0) return status;
+    if (!words_fit(o)) return EXIT_USAGE;
     take_command(o);
     return -1;
 }

@@ -34,7 +34,8 @@ static double ulp_of(double x, bool f64)
 }
 
 /* NaN against NaN agrees; against a number it is infinitely far. */
-static void compare(Compare *c, Worst *w, const double *ours, const double *theirs, int64_t n, int step, const char *where)
+static void compare(Compare *c, Worst *w, const double *ours, const double *theirs, int64_t n,
+                    int step, const char *where)
 {
     for (int64_t i = 0; i < n; i++) {
         bool both_nan = isnan(ours[i]) && isnan(theirs[i]);
@@ -42,7 +43,13 @@ static void compare(Compare *c, Worst *w, const double *ours, const double *thei
         if (isnan(d)) d = INFINITY;
         if (!(d <= c->atol + c->rtol * fabs(theirs[i])) && !both_nan) c->over++;
         if (w->any && !(d > w->abs)) continue;
-        *w = (Worst){d, d == 0 ? 0 : d / fabs(theirs[i]), d == 0 ? 0 : d / ulp_of(theirs[i], c->f64), step, where, i, true};
+        *w = (Worst){d,
+                     d == 0 ? 0 : d / fabs(theirs[i]),
+                     d == 0 ? 0 : d / ulp_of(theirs[i], c->f64),
+                     step,
+                     where,
+                     i,
+                     true};
     }
 }
 
@@ -51,7 +58,8 @@ static void join(Worst *into, const Worst *w)
     if (w->any && (!into->any || w->abs > into->abs)) *into = *w;
 }
 
-static void compare_states(Arena *a, const Vec *v, const ReplaySetup *s, const ReplayResult *r, Compare *c, Worst *worst)
+static void compare_states(Arena *a, const Vec *v, const ReplaySetup *s, const ReplayResult *r,
+                           Compare *c, Worst *worst)
 {
     for (size_t i = 0; i < v->ntensors; i++)
         for (size_t j = 0; j < v->tensors[i].nstates; j++) {
@@ -66,7 +74,8 @@ static void compare_states(Arena *a, const Vec *v, const ReplaySetup *s, const R
             }
             if (!mapped) printf("state %s.%s  not compared\n", v->tensors[i].name, theirs->slot);
             if (w.any)
-                printf("state %-20s abs %.3g rel %.3g ulp %.3g [%lld]\n", w.where, w.abs, w.rel, w.ulp, (long long)w.index);
+                printf("state %-20s abs %.3g rel %.3g ulp %.3g [%lld]\n", w.where, w.abs, w.rel,
+                       w.ulp, (long long)w.index);
             join(worst, &w);
         }
 }
@@ -78,48 +87,49 @@ static bool read_tolerance(const Options *o, OptionId id, double *out)
     if (!o->value[id]) return true;
     *out = strtod(o->value[id], &end);
     if (!*end && end != o->value[id] && *out >= 0) return true;
-    cli_error("%s '%s': expected a number from 0", id == OPT_ATOL ? "--atol" : "--rtol", o->value[id]);
+    cli_error("%s '%s': expected a number from 0", id == OPT_ATOL ? "--atol" : "--rtol",
+              o->value[id]);
     return false;
 }
 
-static int report(Arena *a, const Options *o, const Vec *v, const ReplaySetup *s, const ReplayResult *r)
+static int report(Arena *a, const Options *o, const Vec *v, const ReplaySetup *s,
+                  const ReplayResult *r)
 {
-    Compare c = {.f64 = s->compute && !strcmp(s->compute, "f64"), .checked = o->value[OPT_ATOL] || o->value[OPT_RTOL]};
-    if (!read_tolerance(o, OPT_ATOL, &c.atol) || !read_tolerance(o, OPT_RTOL, &c.rtol)) return EXIT_USAGE;
+    Compare c = {.f64 = s->compute && !strcmp(s->compute, "f64"),
+                 .checked = o->value[OPT_ATOL] || o->value[OPT_RTOL]};
+    if (!read_tolerance(o, OPT_ATOL, &c.atol) || !read_tolerance(o, OPT_RTOL, &c.rtol))
+        return EXIT_USAGE;
     Worst worst = {0};
     for (int t = 1; t <= v->steps; t++) {
         Worst w = {0};
         for (size_t i = 0; i < v->ntensors; i++)
-            compare(&c, &w, r->p[i][t], v->tensors[i].p[t], v->tensors[i].numel, t, v->tensors[i].name);
+            compare(&c, &w, r->p[i][t], v->tensors[i].p[t], v->tensors[i].numel, t,
+                    v->tensors[i].name);
         const VecScalar *norm = vec_scalar(v, arena_printf(a, "norm_%d", t));
-        if (norm && !isnan(r->grad_norm[t])) compare(&c, &w, &r->grad_norm[t], &norm->value, 1, t, "grad_norm");
-        printf("step %3d  abs %-10.3g rel %-10.3g ulp %-8.3g %s[%lld]\n", t, w.abs, w.rel, w.ulp, w.any ? w.where : "-",
-               (long long)w.index);
+        if (norm && !isnan(r->grad_norm[t]))
+            compare(&c, &w, &r->grad_norm[t], &norm->value, 1, t, "grad_norm");
+        printf("step %3d  abs %-10.3g rel %-10.3g ulp %-8.3g %s[%lld]\n", t, w.abs, w.rel, w.ulp,
+               w.any ? w.where : "-", (long long)w.index);
         join(&worst, &w);
     }
     compare_states(a, v, s, r, &c, &worst);
-    if (c.checked && c.over) printf("%lld values differ by more than %g + %g * |theirs|\n", (long long)c.over, c.atol, c.rtol);
-    printf("worst: abs %.6g rel %.6g ulp %.6g at step %d tensor %s[%lld]\n", worst.abs, worst.rel, worst.ulp, worst.step,
-           worst.any ? worst.where : "-", (long long)worst.index);
+    if (c.checked && c.over)
+        printf("%lld values differ by more than %g + %g * |theirs|\n", (long long)c.over, c.atol,
+               c.rtol);
+    printf("worst: abs %.6g rel %.6g ulp %.6g at step %d tensor %s[%lld]\n", worst.abs, worst.rel,
+           worst.ulp, worst.step, worst.any ? worst.where : "-", (long long)worst.index);
     return c.checked && c.over ? EXIT_INPUT : EXIT_OK;
-}
-
-static bool one_of(const char *value, const char *option, const char *const *choices, size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        if (!strcmp(value, choices[i])) return true;
-    cli_error("--%s '%s': there are", option, value);
-    for (size_t i = 0; i < n; i++) fprintf(stderr, "  %s\n", choices[i]);
-    return false;
 }
 
 static bool choose_precision(const Options *o, const Vec *v, ReplaySetup *s)
 {
-    static const char *const known_backends[] = {"interp", "c", "cc"}, *const precisions[] = {"f32", "f64"};
+    static const char *const known_backends[] = {"interp", "c", "cc"}, *const precisions[] = {
+                                                                           "f32", "f64"};
     const char *precision = o->value[OPT_PRECISION];
     s->backend = o->value[OPT_BACKEND] ? o->value[OPT_BACKEND] : "interp";
-    if (!one_of(s->backend, "backend", known_backends, 3)) return false;
-    if (precision && !one_of(precision, "precision", precisions, 2)) return false;
+    if (!options_one_of(o, OPT_BACKEND, known_backends, 3) ||
+        !options_one_of(o, OPT_PRECISION, precisions, 2))
+        return false;
     bool interp = !strcmp(s->backend, "interp");
     s->compute = precision ? precision : interp ? v->dtype : "f32";
     if (interp || strcmp(s->compute, "f64")) return true;
@@ -131,16 +141,11 @@ static bool choose_precision(const Options *o, const Vec *v, ReplaySetup *s)
 static void add_program_options(Arena *a, const Options *o, ReplaySetup *s)
 {
     for (size_t i = 0; i < o->defines.n; i++)
-        s->defines = arena_printf(a, "%s%s%s", s->defines ? s->defines : "", s->defines ? ";" : "", o->defines.v[i]);
+        s->defines = arena_printf(a, "%s%s%s", s->defines ? s->defines : "", s->defines ? ";" : "",
+                                  o->defines.v[i]);
     for (size_t i = 0; i < o->includes.n; i++)
-        s->include_dirs = arena_printf(a, "%s%s%s", s->include_dirs ? s->include_dirs : "", s->include_dirs ? ":" : "",
-                                       o->includes.v[i]);
-}
-
-/* "adamw" and "path/adamw.opt" both name the rule that the table has. */
-static bool is_mapped_rule(const char *given, const char *mapped)
-{
-    return !strcmp(given, mapped);
+        s->include_dirs = arena_printf(a, "%s%s%s", s->include_dirs ? s->include_dirs : "",
+                                       s->include_dirs ? ":" : "", o->includes.v[i]);
 }
 
 /* What whoever ports a rule has to know: the file's notes, and its values that were not used. */
@@ -167,10 +172,12 @@ static void tell_of_file(const Options *o, const Vec *v)
 int cmd_replay(Arena *a, const Options *o)
 {
     if (o->inputs.n < 1 || o->inputs.n > 2) {
-        cli_error("replay takes one recorded file, or a rule and a file: dsoptc replay [RULE] FILE.vec");
+        cli_error(
+            "replay takes one recorded file, or a rule and a file: dsoptc replay [RULE] FILE.vec");
         return EXIT_USAGE;
     }
-    const char *path = o->inputs.v[o->inputs.n - 1], *rule = o->inputs.n == 2 ? o->inputs.v[0] : NULL;
+    const char *path = o->inputs.v[o->inputs.n - 1],
+               *rule = o->inputs.n == 2 ? o->inputs.v[0] : NULL;
     Session session;
     if (!session_open(&session, a, o, path)) return session_finish(&session), EXIT_INPUT;
     const SourceFile *f = &session.sources.files[session.file];
@@ -184,7 +191,7 @@ int cmd_replay(Arena *a, const Options *o)
         StrBuf unmapped = {.arena = a};
         ReplaySetup mapped = {0};
         bool known = replay_map(a, &v, &mapped, &unmapped);
-        if (!rule || (known && is_mapped_rule(rule, mapped.rule))) {
+        if (!rule || (known && !strcmp(rule, mapped.rule))) {
             s = mapped;
             ok = known;
             if (!known) sb_puts(&err, unmapped.text);
@@ -195,10 +202,12 @@ int cmd_replay(Arena *a, const Options *o)
         }
     }
     for (size_t i = 0; ok && i < o->sets.n; i++) ok = replay_set(a, &v, &s, o->sets.v[i], &err);
-    for (size_t i = 0; ok && i < o->states.n; i++) ok = replay_state(a, &v, &s, o->states.v[i], &err);
+    for (size_t i = 0; ok && i < o->states.n; i++)
+        ok = replay_state(a, &v, &s, o->states.v[i], &err);
     if (ok && own) replay_same_states(a, &v, &s);
     if (!ok) {
-        cli_error("%s%s%s", strstr(err.text, path) ? "" : path, strstr(err.text, path) ? "" : ": ", err.text);
+        cli_error("%s%s%s", strstr(err.text, path) ? "" : path, strstr(err.text, path) ? "" : ": ",
+                  err.text);
         return EXIT_INPUT;
     }
     if (!choose_precision(o, &v, &s)) return EXIT_USAGE;

@@ -1,7 +1,9 @@
-/* replay.h - running a rule over a recorded trajectory: which of our rules, under which values, and what it computed.
+/* replay.h - running a rule over a recorded trajectory: which of our rules, under which values, and
+ * what it computed.
  *
- *     replay_map(...)  adamw.torch-clip.f64.vec  ->  rule "adamw", defines clip=1, hypers lr, b1, ..., states exp_avg = m, ...
- *     replay_run(...)  ->  p of every tensor after every step, states after the last
+ *     replay_map(...)  adamw.torch-clip.f64.vec  ->  rule "adamw", defines clip=1, hypers lr, b1,
+ * ..., states exp_avg = m, ... replay_run(...)  ->  p of every tensor after every step, states
+ * after the last
  */
 #ifndef CLI_REPLAY_H
 #define CLI_REPLAY_H
@@ -34,12 +36,14 @@ typedef struct ReplaySetup {
 } ReplaySetup;
 
 typedef struct ReplayResult {
-    double ***p; /* [tensor][step 0 … N] */
-    double ***state; /* [tensor][mapped state] after the last step; NULL where the file has no such state */
+    double ***p;     /* [tensor][step 0 … N] */
+    double ***state; /* [tensor][mapped state] after the last step; NULL where the file has no such
+                        state */
     double *grad_norm; /* [step]; NaN where the rule exports none */
 } ReplayResult;
 
-/* Fills rule, defines, hypers and states from the shipped table. False: err says which name or library is unknown. */
+/* Fills rule, defines, hypers and states from the shipped table. False: err says which name or
+ * library is unknown. */
 bool replay_map(Arena *a, const Vec *v, ReplaySetup *s, StrBuf *err);
 /* --set NAME=VALUE, VALUE a number or @NAME of the file; overrides what the table gave. */
 bool replay_set(Arena *a, const Vec *v, ReplaySetup *s, const char *assignment, StrBuf *err);

@@ -1,6 +1,8 @@
-/* replay_map.c - from a recorded file's library, rule and hypers to a rule of ours; the table is replay_map.def.
+/* replay_map.c - from a recorded file's library, rule and hypers to a rule of ours; the table is
+ * replay_map.def.
  *
- *     "b1 = betas[0]; !clip = has clip.max_norm; amsgrad is false"   ->   b1 set, define clip=1, amsgrad checked
+ *     "b1 = betas[0]; !clip = has clip.max_norm; amsgrad is false"   ->   b1 set, define clip=1,
+ * amsgrad checked
  */
 #include "replay.h"
 #include <math.h>
@@ -12,7 +14,8 @@ typedef struct MapRow {
 } MapRow;
 
 static const MapRow rows[] = {
-#define MAP(library, rule, condition, ours, hypers, states) {library, rule, condition, ours, hypers, states},
+#define MAP(library, rule, condition, ours, hypers, states)                                        \
+    {library, rule, condition, ours, hypers, states},
 #include "replay_map.def"
 };
 
@@ -56,7 +59,8 @@ static void set_hyper(Arena *a, ReplaySetup *s, const char *name, double value, 
 
 static void define(Arena *a, ReplaySetup *s, const char *name, double value)
 {
-    s->defines = arena_printf(a, "%s%s%s=%.17g", s->defines ? s->defines : "", s->defines ? ";" : "", name, value);
+    s->defines = arena_printf(a, "%s%s%s=%.17g", s->defines ? s->defines : "",
+                              s->defines ? ";" : "", name, value);
 }
 
 /* Splits "a ; b ; c" in place: the next entry without its blanks, NULL at the end. */
@@ -126,7 +130,8 @@ static bool apply_entry(Mapping *m, char *e)
         char *end;
         double wanted = strtod(is + 4, &end);
         bool same = *end ? !strcmp(h->word, is + 4) : h->is_number && h->number == wanted;
-        return same || refuse(m, h, arena_printf(m->arena, "our '%s' has only '%s'", m->s->rule, is + 4));
+        return same ||
+               refuse(m, h, arena_printf(m->arena, "our '%s' has only '%s'", m->s->rule, is + 4));
     }
     *eq = 0;
     char *value = eq + 3, *cond = strstr(value, " if ");
@@ -157,7 +162,9 @@ bool replay_map(Arena *a, const Vec *v, ReplaySetup *s, StrBuf *err)
     for (size_t i = 0; !row && i < sizeof rows / sizeof *rows; i++)
         if (row_fits(&rows[i], v)) row = &rows[i];
     if (!row) {
-        sb_printf(err, "no rule of the standard library is known for rule '%s' of '%s'; give one: dsoptc replay RULE FILE",
+        sb_printf(err,
+                  "no rule of the standard library is known for rule '%s' of '%s'; give one: "
+                  "dsoptc replay RULE FILE",
                   v->rule, v->library);
         return false;
     }
@@ -168,7 +175,8 @@ bool replay_map(Arena *a, const Vec *v, ReplaySetup *s, StrBuf *err)
         if (!apply_entry(&m, e)) return false;
     for (size_t i = 0; i < v->nhypers; i++)
         if (!m.named[i] && !is_of_schedule(v->hypers[i].name))
-            return refuse(&m, &v->hypers[i], arena_printf(a, "unknown for rule '%s' of '%s'", v->rule, v->library));
+            return refuse(&m, &v->hypers[i],
+                          arena_printf(a, "unknown for rule '%s' of '%s'", v->rule, v->library));
     at = arena_strdup(a, row->states);
     for (char *e; (e = next_entry(&at));) {
         char *eq = strstr(e, " = ");
@@ -222,7 +230,8 @@ bool replay_state(Arena *a, const Vec *v, ReplaySetup *s, const char *assignment
         sb_printf(err, "--state '%s': the file has no state '%s'", assignment, eq + 1);
         return false;
     }
-    ReplayState st = {eq + 1, arena_strndup(a, assignment, (size_t)(eq - assignment)), false, false};
+    ReplayState st = {eq + 1, arena_strndup(a, assignment, (size_t)(eq - assignment)), false,
+                      false};
     ARENA_PUSH(a, s->states, s->nstates, s->states_cap, st);
     return true;
 }

@@ -38,7 +38,8 @@ static void put(const Run *r, void *dst, const double *src, int64_t n)
 static double *get(const Run *r, const void *src, int64_t n)
 {
     double *out = ARENA_ARRAY(r->arena, double, n);
-    for (int64_t i = 0; i < n; i++) out[i] = r->f64 ? ((const double *)src)[i] : ((const float *)src)[i];
+    for (int64_t i = 0; i < n; i++)
+        out[i] = r->f64 ? ((const double *)src)[i] : ((const float *)src)[i];
     return out;
 }
 
@@ -46,7 +47,10 @@ static bool create(Run *r)
 {
     const ReplaySetup *s = r->s;
     const Vec *v = r->v;
-    dsopt_config config = {.size = sizeof config, .threads = s->threads ? s->threads : 1, .backend = s->backend, .isa = s->isa};
+    dsopt_config config = {.size = sizeof config,
+                           .threads = s->threads ? s->threads : 1,
+                           .backend = s->backend,
+                           .isa = s->isa};
     if (!api(r, dsopt_context_create(&config, &r->ctx), "context")) return false;
     dsopt_program_options po = {.size = sizeof po,
                                 .defines = s->defines,
@@ -63,8 +67,14 @@ static bool create(Run *r)
         r->grad[i] = ARENA_ARRAY(r->arena, double, x->numel + 1);
         put(r, r->param[i], x->p[0], x->numel);
         dsopt_dtype d = r->f64 ? DSOPT_F64 : DSOPT_F32;
-        t[i] = (dsopt_tensor){.size = sizeof *t, .name = x->name, .ndim = x->ndim, .shape = x->shape,
-                              .param = r->param[i], .grad = r->grad[i], .dtype = d, .grad_dtype = d};
+        t[i] = (dsopt_tensor){.size = sizeof *t,
+                              .name = x->name,
+                              .ndim = x->ndim,
+                              .shape = x->shape,
+                              .param = r->param[i],
+                              .grad = r->grad[i],
+                              .dtype = d,
+                              .grad_dtype = d};
     }
     return api(r, dsopt_optimizer_create(r->ctx, r->prog, t, v->ntensors, &r->opt), "optimizer");
 }
@@ -98,12 +108,15 @@ static bool run_step(Run *r, int step, ReplayResult *out)
     for (size_t i = 0; i < r->v->ntensors; i++) {
         const VecTensor *x = &r->v->tensors[i];
         if (x->g[step]) put(r, r->grad[i], x->g[step], x->numel);
-        if (!api(r, dsopt_bind_gradient(r->opt, i, x->g[step] ? r->grad[i] : NULL), x->name)) return false;
+        if (!api(r, dsopt_bind_gradient(r->opt, i, x->g[step] ? r->grad[i] : NULL), x->name))
+            return false;
     }
     const char *what = arena_printf(r->arena, "step %d", step);
-    if (!set_scheduled(r, step) || !api(r, dsopt_accumulate(r->opt, 1), what) || !api(r, dsopt_step(r->opt), what))
+    if (!set_scheduled(r, step) || !api(r, dsopt_accumulate(r->opt, 1), what) ||
+        !api(r, dsopt_step(r->opt), what))
         return false;
-    for (size_t i = 0; i < r->v->ntensors; i++) out->p[i][step] = get(r, r->param[i], r->v->tensors[i].numel);
+    for (size_t i = 0; i < r->v->ntensors; i++)
+        out->p[i][step] = get(r, r->param[i], r->v->tensors[i].numel);
     out->grad_norm[step] = NAN;
     dsopt_report report = {.size = sizeof report};
     if (!api(r, dsopt_report_read(r->opt, &report, DSOPT_LATEST), what)) return false;
@@ -129,9 +142,13 @@ static bool read_states(Run *r, ReplayResult *out)
                 if (!strcmp(x->states[j].slot, r->s->states[k].theirs)) theirs = &x->states[j];
             size_t at;
             if (!theirs) continue;
-            if (r->s->states[k].if_present && !has_state(r, x->name, r->s->states[k].ours, theirs->n)) continue;
-            const char *what = arena_printf(r->arena, "state %s of %s", r->s->states[k].ours, x->name);
-            if (!api(r, dsopt_state_find(r->opt, x->name, r->s->states[k].ours, &at), what)) return false;
+            if (r->s->states[k].if_present &&
+                !has_state(r, x->name, r->s->states[k].ours, theirs->n))
+                continue;
+            const char *what =
+                arena_printf(r->arena, "state %s of %s", r->s->states[k].ours, x->name);
+            if (!api(r, dsopt_state_find(r->opt, x->name, r->s->states[k].ours, &at), what))
+                return false;
             double *v = ARENA_ARRAY(r->arena, double, theirs->n);
             if (!api(r, dsopt_state_read(r->opt, at, DSOPT_F64, v, theirs->n), what)) return false;
             for (int64_t e = 0; r->s->states[k].negated && e < theirs->n; e++) v[e] = -v[e];
@@ -143,7 +160,8 @@ static bool read_states(Run *r, ReplayResult *out)
 
 bool replay_run(Arena *a, const Vec *v, const ReplaySetup *s, ReplayResult *out, StrBuf *err)
 {
-    Run r = {.arena = a, .v = v, .s = s, .err = err, .f64 = s->compute && !strcmp(s->compute, "f64")};
+    Run r = {
+        .arena = a, .v = v, .s = s, .err = err, .f64 = s->compute && !strcmp(s->compute, "f64")};
     out->p = ARENA_ARRAY(a, double **, v->ntensors);
     out->state = ARENA_ARRAY(a, double **, v->ntensors);
     out->grad_norm = ARENA_ARRAY(a, double, v->steps + 1);

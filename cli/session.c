@@ -1,6 +1,8 @@
-/* session.c - one compilation as the command line describes it: the input opened, diagnostics set up, source to optimised IR.
+/* session.c - one compilation as the command line describes it: the input opened, diagnostics set
+ * up, source to optimised IR.
  *
- *     session_open(&s, a, o, "adamw")  ->  standard library;  "my.opt"  ->  file;  "-"  ->  standard input
+ *     session_open(&s, a, o, "adamw")  ->  standard library;  "my.opt"  ->  file;  "-"  -> standard
+ * input
  */
 #include "cli.h"
 #include <stdio.h>
@@ -17,7 +19,8 @@ static int open_stdlib(Session *s, const char *input)
     const char *dot = strrchr(input, '.');
     if (dot && access(input, F_OK) == 0) return -1;
     if (dot) fprintf(stderr, "dsoptc: no file '%s' here; taking the standard library's\n", input);
-    return source_add(&s->sources, arena_printf(s->arena, "<stdlib>/%s%s", input, dot ? "" : ".opt"), text, len);
+    return source_add(&s->sources,
+                      arena_printf(s->arena, "<stdlib>/%s%s", input, dot ? "" : ".opt"), text, len);
 }
 
 /* A name without a dot or a folder was meant to be one of the standard library. */
@@ -32,7 +35,8 @@ static void hint_of_stdlib(Session *s, const char *input)
     if (near)
         diag_hint(&s->diags, d, "the standard library has '%s'", near);
     else
-        diag_hint(&s->diags, d, "it is no rule of the standard library either: 'dsoptc --list' has them");
+        diag_hint(&s->diags, d,
+                  "it is no rule of the standard library either: 'dsoptc --list' has them");
 }
 
 static void set_up_warnings(Session *s)
@@ -55,7 +59,7 @@ static void set_up_warnings(Session *s)
 
 bool session_open(Session *s, Arena *a, const Options *o, const char *input)
 {
-    *s = (Session){.arena = a, .options = o, .input = input};
+    *s = (Session){.arena = a, .options = o};
     s->sources.arena = a;
     s->diags.arena = a;
     s->diags.sources = &s->sources;
@@ -74,8 +78,7 @@ bool session_open(Session *s, Arena *a, const Options *o, const char *input)
 bool session_finish(Session *s)
 {
     const char *when = s->options->value[OPT_COLOR], *format = s->options->value[OPT_FORMAT];
-    bool color = when ? !strcmp(when, "always") : isatty(STDERR_FILENO);
-    if (when && !strcmp(when, "auto")) color = isatty(STDERR_FILENO);
+    bool color = !when || !strcmp(when, "auto") ? isatty(STDERR_FILENO) : !strcmp(when, "always");
     StrBuf out = {.arena = s->arena};
     if (format && !strcmp(format, "json"))
         diag_render_json(&s->diags, &out);

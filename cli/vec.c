@@ -17,7 +17,8 @@ typedef struct Reader {
 
 static bool fail(Reader *r, const char *what, const char *detail)
 {
-    sb_printf(r->err, "%s:%d: %s%s%s", r->name, r->line, what, detail ? ": " : "", detail ? detail : "");
+    sb_printf(r->err, "%s:%d: %s%s%s", r->name, r->line, what, detail ? ": " : "",
+              detail ? detail : "");
     return false;
 }
 
@@ -104,7 +105,8 @@ static bool read_step_values(Reader *r, bool gradient)
 {
     int64_t step;
     char *s = field(r);
-    if (!whole(s, gradient ? 1 : 0, r->v->steps, &step)) return fail(r, "not a step of this file", s ? s : "");
+    if (!whole(s, gradient ? 1 : 0, r->v->steps, &step))
+        return fail(r, "not a step of this file", s ? s : "");
     char *name = field(r);
     VecTensor *t = tensor_named(r, name);
     if (!t) return fail(r, "no such tensor", name ? name : "");
@@ -148,7 +150,8 @@ static bool read_scalar(Reader *r)
 {
     VecScalar s = {0};
     char *name = field(r), *value = field(r);
-    if (!name || !number(value, &s.value)) return fail(r, "a scalar needs a name and a number", name);
+    if (!name || !number(value, &s.value))
+        return fail(r, "a scalar needs a name and a number", name);
     s.name = arena_strdup(r->arena, name);
     ARENA_PUSH(r->arena, r->v->scalars, r->v->nscalars, r->v->scalars_cap, s);
     return true;
@@ -175,7 +178,8 @@ static bool read_line(Reader *r)
     if (!strcmp(kind, "steps")) {
         int64_t n;
         char *s = field(r);
-        if (v->steps || !whole(s, 1, STEPS_MAX, &n)) return fail(r, "steps: expected one number from 1", s ? s : "");
+        if (v->steps || !whole(s, 1, STEPS_MAX, &n))
+            return fail(r, "steps: expected one number from 1", s ? s : "");
         v->steps = (int)n;
         return true;
     }
@@ -191,15 +195,18 @@ static bool read_line(Reader *r)
 static bool check_complete(Reader *r)
 {
     const Vec *v = r->v;
-    if (!v->rule || !v->source || !v->dtype) return fail(r, "a file needs rule, source and dtype", NULL);
-    if (strcmp(v->dtype, "f32") && strcmp(v->dtype, "f64")) return fail(r, "dtype: expected f32 or f64", v->dtype);
+    if (!v->rule || !v->source || !v->dtype)
+        return fail(r, "a file needs rule, source and dtype", NULL);
+    if (strcmp(v->dtype, "f32") && strcmp(v->dtype, "f64"))
+        return fail(r, "dtype: expected f32 or f64", v->dtype);
     if (!v->ntensors) return fail(r, "there is no tensor: nothing can be replayed", NULL);
     for (size_t i = 0; i < v->ntensors; i++)
         for (int t = 0; t <= v->steps; t++) {
             const VecTensor *x = &v->tensors[i];
             if (x->p[t] && (t == 0 || x->has_g_record[t])) continue;
             return fail(r, "incomplete",
-                        arena_printf(r->arena, "tensor '%s' has no %s of step %d", x->name, x->p[t] ? "g" : "p", t));
+                        arena_printf(r->arena, "tensor '%s' has no %s of step %d", x->name,
+                                     x->p[t] ? "g" : "p", t));
         }
     return true;
 }
@@ -210,7 +217,8 @@ bool vec_parse(Arena *a, const char *name, const char *text, size_t len, Vec *ou
     Reader r = {.arena = a, .v = out, .err = err, .name = name, .line = 1};
     static const char magic[] = "# dsopt vector 1";
     if (len < sizeof magic - 1 || strncmp(text, magic, sizeof magic - 1))
-        return fail(&r, "not a recorded trajectory: the first line is not '# dsopt vector 1'", NULL);
+        return fail(&r, "not a recorded trajectory: the first line is not '# dsopt vector 1'",
+                    NULL);
     for (const char *p = text, *end = text + len; p < end; r.line++) {
         const char *nl = memchr(p, '\n', (size_t)(end - p));
         size_t n = nl ? (size_t)(nl - p) : (size_t)(end - p);

@@ -1,8 +1,10 @@
-/* vec.h - recorded trajectories: what an optimizer of some library computed, step by step (docs/replay.md has the format).
+/* vec.h - recorded trajectories: what an optimizer of some library computed, step by step
+ * (docs/replay.md has the format).
  *
  *     # dsopt vector 1
  *     rule adamw
- *     tensor w 2,3                      p 0 w …      g 1 w …      p 1 w …      state w exp_avg 2,3 …
+ *     tensor w 2,3                      p 0 w …      g 1 w …      p 1 w …      state w exp_avg 2,3
+ * …
  */
 #ifndef CLI_VEC_H
 #define CLI_VEC_H
@@ -52,7 +54,8 @@ typedef struct Vec {
     size_t nscalars, scalars_cap;
 } Vec;
 
-/* Reads the text of a file. False: `err` says "NAME:LINE: what". Every p and g of steps 1 … N must be there. */
+/* Reads the text of a file. False: `err` says "NAME:LINE: what". Every p and g of steps 1 … N must
+ * be there. */
 bool vec_parse(Arena *a, const char *name, const char *text, size_t len, Vec *out, StrBuf *err);
 const VecHyper *vec_hyper(const Vec *v, const char *name);
 const VecScalar *vec_scalar(const Vec *v, const char *name);

@@ -106,6 +106,8 @@ run 2 --emti=ir adamw && says "did you mean '--emit'"
 run 2 --emit=irr adamw && says "did you mean 'ir'"
 run 2 --run-pass=nothing lamb.ir && says "no pass 'nothing'"
 run 2 -Wno-such adamw -o a.c && says "no warning 'such'"
+run 2 check lion -fdiagnostics-color=maybe && says "-fdiagnostics-color 'maybe'" && says 'always'
+run 2 check lion -fdiagnostics-format=xml && says 'json'
 run 2 check && run 2 explain && run 2 replay
 
 # ---- inputs
