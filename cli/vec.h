@@ -3,8 +3,7 @@
  *
  *     # dsopt vector 1
  *     rule adamw
- *     tensor w 2,3                      p 0 w …      g 1 w …      p 1 w …      state w exp_avg 2,3
- * …
+ *     tensor w 2,3               p 0 w …   g 1 w …   p 1 w …   state w exp_avg 2,3 …
  */
 #ifndef CLI_VEC_H
 #define CLI_VEC_H

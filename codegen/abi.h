@@ -1,10 +1,12 @@
-/* abi.h - what a built step is, to whoever runs it: entry names, argument block, tables. The same for every backend.
+/* abi.h - what a built step is, to whoever runs it: entry names, argument block, tables. The same
+ * for every backend.
  *
- * A kernel is `void k<phase>(const DsArgs *, int64_t begin, int64_t end)`: it runs rows [begin, end) of the chunk table. A row is at
- * most DS_CHUNK consecutive elements of one tensor, starting at a multiple of DS_CHUNK. Scalar programs are
- * `void s<phase>_<level>(double *global, double *group, double *cls, double *tensor)` and `void commit_<level>(…)`; pointers of
- * finer levels than the program's are NULL. Kernels of different rows may run on different threads; nothing else is shared but
- * `partial`, of which each row has its own `npartial` doubles.
+ * A kernel is `void k<phase>(const DsArgs *, int64_t begin, int64_t end, void *scratch)`: it runs
+ * rows [begin, end) of the chunk table. A row is at most DS_CHUNK consecutive elements of one
+ * tensor, starting at a multiple of DS_CHUNK. Scalar programs are `void s<phase>_<level>(double
+ * *global, double *group, double *cls, double *tensor)` and `void commit_<level>(…)`; pointers of
+ * finer levels than the program's are NULL. Kernels of different rows may run on different threads;
+ * nothing else is shared but `partial`, of which each row has its own `npartial` doubles.
  */
 #ifndef CODEGEN_ABI_H
 #define CODEGEN_ABI_H

@@ -1,8 +1,10 @@
-/* codegen.h - what the code generator offers to the rest: the one header of this folder that others include.
+/* codegen.h - what the code generator offers to the rest: the one header of this folder that others
+ * include.
  *
- *     ir.h    modules, builder, passes    plan.h    phases, scalars, kernels    abi.h  what a built step is
- *     exec.h  the interpreter             backend.h emitters and builders       reduce.h  the fixed tree
- *     storage.h  "m=bf16": dtypes of what is stored
+ *     ir.h       modules, builder, passes      plan.h     phases, scalars, kernels
+ *     abi.h      what a built step is          exec.h     the interpreter
+ *     backend.h  emitters and builders         reduce.h   the fixed tree
+ *     compile.h  from text to a module         storage.h  "m=bf16": dtypes of what is stored
  */
 #ifndef CODEGEN_CODEGEN_H
 #define CODEGEN_CODEGEN_H

@@ -41,8 +41,7 @@ typedef struct Site {
     size_t group, tensor;
 } Site;
 
-/* ---- memory ------------------------------------------------------------------------------------
- */
+/* ---- memory ---------------------------------------------------------------------------------- */
 
 static void *resize(const Run *r, void *p, size_t n)
 {
@@ -76,8 +75,7 @@ static void free_run(Run *r)
     arena_free(&r->arena);
 }
 
-/* ---- who runs ----------------------------------------------------------------------------------
- */
+/* ---- who runs -------------------------------------------------------------------------------- */
 
 static bool runs(const Run *r, uint32_t body, size_t tensor)
 {
@@ -142,8 +140,7 @@ static double *block_at(const Run *r, Level level, Site s)
     return level == LEVEL_GROUP ? r->x->group[s.group] : r->x->global;
 }
 
-/* ---- values ------------------------------------------------------------------------------------
- */
+/* ---- values ---------------------------------------------------------------------------------- */
 
 static double scalar_at(const Run *r, uint32_t body, IrRef ref, Site s)
 {
@@ -176,8 +173,7 @@ static void operands_at(const Run *r, uint32_t body, const Ins *i, Site s, MapAr
     }
 }
 
-/* ---- reductions --------------------------------------------------------------------------------
- */
+/* ---- reductions ------------------------------------------------------------------------------ */
 
 /* Over the elements of one tensor. */
 static double reduce_tensor(Run *r, uint32_t body, const Ins *i, Site s)
@@ -224,8 +220,7 @@ static double reduce_all(Run *r, uint32_t body, const Ins *i)
     return reduce_vector(op, x, ir_arity(i) > 1 ? y : NULL, n, present);
 }
 
-/* ---- instructions ------------------------------------------------------------------------------
- */
+/* ---- instructions ---------------------------------------------------------------------------- */
 
 static double eval_scalar(Run *r, uint32_t body, const Ins *i, Site s)
 {
@@ -309,8 +304,7 @@ static void eval_body(Run *r, uint32_t body)
     }
 }
 
-/* ---- stores ------------------------------------------------------------------------------------
- */
+/* ---- stores ---------------------------------------------------------------------------------- */
 
 static void store(Run *r, uint32_t body, const IrStore *st)
 {

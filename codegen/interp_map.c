@@ -10,8 +10,7 @@
 #include "fn.h"
 #include <string.h>
 
-/* ---- storage -----------------------------------------------------------------------------------
- */
+/* ---- storage --------------------------------------------------------------------------------- */
 
 /* Bases may have any alignment. */
 double elem_get(const void *base, DType storage, int64_t i)
@@ -80,8 +79,7 @@ void map_store(void *base, DType storage, size_t n, const MapArg *value)
     for (size_t i = 0; i < n; i++) elem_set(base, storage, (int64_t)i, map_arg_get(value, i));
 }
 
-/* ---- operands ----------------------------------------------------------------------------------
- */
+/* ---- operands -------------------------------------------------------------------------------- */
 
 void map_arg_scalar(MapArg *arg, DType dtype, double v)
 {
@@ -102,8 +100,7 @@ double map_arg_get(const MapArg *arg, size_t i)
     return ((const double *)arg->at)[i];
 }
 
-/* ---- ops ---------------------------------------------------------------------------------------
- */
+/* ---- ops ------------------------------------------------------------------------------------- */
 
 /* Types of the result, the first operand and the others, by the way the row's dtypes combine. */
 #define RESULT_NUM(T) T

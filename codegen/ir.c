@@ -16,8 +16,7 @@
 #include <math.h>
 #include <string.h>
 
-/* ---- modules -----------------------------------------------------------------------------------
- */
+/* ---- modules --------------------------------------------------------------------------------- */
 
 IrModule *ir_module_new(Arena *a, const char *name, bool compute_f64)
 {
@@ -86,8 +85,7 @@ const char *ir_op_name(int op)
     return op == IR_CONST ? "const" : op == IR_LOAD ? "load" : op == IR_ROUND ? "round" : "?";
 }
 
-/* ---- types -------------------------------------------------------------------------------------
- */
+/* ---- types ----------------------------------------------------------------------------------- */
 
 static const char *infer_round(const IrModule *m, const Ins *x, DType *dtype, Rate *rate)
 {
@@ -127,8 +125,7 @@ const char *ir_infer(const IrModule *m, const IrBody *b, const Ins *i, DType *dt
     return NULL;
 }
 
-/* ---- sharing -----------------------------------------------------------------------------------
- */
+/* ---- sharing --------------------------------------------------------------------------------- */
 
 static uint64_t mix(uint64_t h, uint64_t v)
 {
@@ -222,8 +219,7 @@ IrRef ir_emit(IrBuilder *b, const Ins *ins)
     return ref;
 }
 
-/* ---- leaves ------------------------------------------------------------------------------------
- */
+/* ---- leaves ---------------------------------------------------------------------------------- */
 
 static Ins leaf(IrOp op, DType dtype, Rate rate)
 {
@@ -259,8 +255,7 @@ IrRef ir_load(IrBuilder *b, uint32_t slot)
     return ir_emit(b, &i);
 }
 
-/* ---- numbers between scalars and elements ------------------------------------------------------
- */
+/* ---- numbers between scalars and elements ---------------------------------------------------- */
 
 IrRef ir_round(IrBuilder *b, IrRef x)
 {
@@ -283,8 +278,7 @@ static IrRef widen(IrBuilder *b, IrRef x)
     return ir_op(b, OP_F32, i->arg[0], IR_NONE, IR_NONE);
 }
 
-/* ---- map ops -----------------------------------------------------------------------------------
- */
+/* ---- map ops --------------------------------------------------------------------------------- */
 
 static IrRef emit_map(IrBuilder *b, Op op, const IrRef arg[3])
 {
@@ -338,8 +332,7 @@ IrRef ir_op(IrBuilder *b, Op op, IrRef x, IrRef y, IrRef z)
     return emit_map(b, op, arg);
 }
 
-/* ---- reductions and stores ---------------------------------------------------------------------
- */
+/* ---- reductions and stores ------------------------------------------------------------------- */
 
 static bool const_bool(const IrBuilder *b, IrRef x, bool v)
 {
@@ -428,8 +421,7 @@ void ir_store(IrBuilder *b, uint32_t slot, IrRef value, IrRef guard)
     ARENA_PUSH(b->m->arena, b->b->stores, b->b->nstores, b->b->stores_cap, s);
 }
 
-/* ---- rebuilding --------------------------------------------------------------------------------
- */
+/* ---- rebuilding ------------------------------------------------------------------------------ */
 
 typedef struct Rebuild {
     const IrModule *from;

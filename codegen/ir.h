@@ -1,17 +1,21 @@
 /* ir.h - the intermediate representation: what one step does to every tensor, as flat SSA.
  *
- * An IrModule is a table of slots (everything that lives outside the step: p, g, states, hyperparameters, counters, results of
- * reductions, exports) and bodies (one per rule instance × entry point × shape arm; here: one, "step"). A body is an array of
- * instructions, operands before users, no control flow: choice is `select`, effects are guarded stores at the end and reductions,
- * which write slots. Values at scalar rates (global, group, tensor) are f64 (or bool); values over elements are f32 (or bool);
- * `round` is the one rounding of a scalar where it meets elements. With `compute_f64` (the oracle's lowering) elements are f64 and
- * there is no round.
+ * An IrModule is a table of slots (everything that lives outside the step: p, g, states,
+ * hyperparameters, counters, results of reductions, exports) and bodies (one per rule instance ×
+ * entry point × shape arm; here: one, "step"). A body is an array of instructions, operands before
+ * users, no control flow: choice is `select`, effects are guarded stores at the end and reductions,
+ * which write slots. Values at scalar rates (global, group, tensor) are f64 (or bool); values over
+ * elements are f32 (or bool); `round` is the one rounding of a scalar where it meets elements. With
+ * `compute_f64` (the oracle's lowering) elements are f64 and there is no round.
  *
- *     %10:f32.element = mul %0 %9                   m := lerp(g, m, b1)  ->  %14 = mul %12 %13; %17 = mul %16 %10; %18 = add %14 %17
- *     store m %18 if %65
+ *     m := lerp(g, m, b1)   ->   %14:f32.element = mul %12 %13
+ *                                 %17:f32.element = mul %16 %10
+ *                                 %18:f32.element = add %14 %17
+ *                                 store m %18 if %65
  *
- * Emission goes through the builder, which infers dtype and rate, rounds scalars where they meet elements, folds constants through
- * the op table and shares equal instructions: there is no unoptimised IR. docs/ir.md is the reference of the text form.
+ * Emission goes through the builder, which infers dtype and rate, rounds scalars where they meet
+ * elements, folds constants through the op table and shares equal instructions: there is no
+ * unoptimised IR. docs/ir.md is the reference of the text form.
  */
 #ifndef CODEGEN_IR_H
 #define CODEGEN_IR_H
@@ -20,15 +24,17 @@
 typedef uint32_t IrRef; /* index of an instruction in its body */
 #define IR_NONE UINT32_MAX
 
-/* Instruction kinds: the map ops of ops.def first (IR_ADD == OP_ADD), then these, then the reductions (IR_RED + RED_SUM). */
+/* Instruction kinds: the map ops of ops.def first (IR_ADD == OP_ADD), then these, then the
+ * reductions (IR_RED + RED_SUM). */
 typedef enum IrOp {
 #define OP(ENUM, name, spelling, arity, types, expr) IR_##ENUM,
 #include "frontend/ops.def"
     IR_CONST, /* lit.num; f64.global, f32.global or bool.global */
     IR_LOAD,  /* lit.slot: the value of a slot as it was when the step began */
     IR_ROUND, /* arg[0] f64 at a scalar rate -> f32 of the same rate */
-    IR_RED,   /* IR_RED + ReduceOp: arg[0] (arg[1] for dot) over the tensors whose arg[2] (bool, tensor rate or coarser; IR_NONE: all)
-                 holds, at the scope that `rate` names; lit.slot: the slot that the result is written to. f64, or bool for any and all */
+    IR_RED,   /* IR_RED + ReduceOp: arg[0] (arg[1] for dot) over the tensors whose arg[2] (bool,
+                 tensor rate or coarser; IR_NONE: all) holds, at the scope that `rate` names;
+                 lit.slot: the slot that the result is written to. f64, or bool for any and all */
     IR_OP_END = IR_RED + RED_COUNT_
 } IrOp;
 
@@ -49,28 +55,34 @@ typedef enum SlotKind {
     SLOT_GRAD,   /* g: read only */
     SLOT_HYPER,  /* group or global rate; `def` its default */
     SLOT_STATE,  /* any rate */
-    SLOT_COUNT,  /* t: f64.tensor, s: f64.global; loads give applied steps so far (t of this step is load + 1) */
-    SLOT_PROP,   /* of the tensor: numel ndim rows cols gbits (storage bits of its gradient); numel_all: of all tensors of this step */
+    SLOT_COUNT,  /* t: f64.tensor, s: f64.global; loads give applied steps so far (t of this step is
+                    load + 1) */
+    SLOT_PROP,   /* of the tensor: numel ndim rows cols gbits (storage bits of its gradient);
+                    numel_all: of all tensors of this step */
     SLOT_RESULT, /* of a reduction */
-    SLOT_EXPORT, /* f64.global (bool exports are 0 or 1), or of coarser than element rate: value read after the step */
+    SLOT_EXPORT, /* f64.global (bool exports are 0 or 1), or of coarser than element rate: value
+                    read after the step */
     SLOT_SKIP,   /* bool.global: 1 when the step is skipped; at most one */
 } SlotKind;
 
 typedef struct Slot {
     SlotKind kind;
-    DType dtype; /* of loaded values: f32 for elements (f64 under compute_f64), f64 for scalars */
-    DType storage; /* SLOT_STATE at scalar rates: f64, or f32 where declared so. Element slots: storage is decided at bind */
+    DType dtype;   /* of loaded values: f32 for elements (f64 under compute_f64), f64 for scalars */
+    DType storage; /* SLOT_STATE at scalar rates: f64, or f32 where declared so. Element slots:
+                      storage is decided at bind */
     Rate rate;
     const char *name; /* short: "m", "lr", "t" */
     const char *path; /* "lamb.clip_global_norm.limit", "adamw.m"; "" for implicit ones */
-    /* HYPER: default and range as set-time checks see them. Defaults that depend on other hypers are evaluated where read and have
-     * no slot value of their own: has_default false, derived true; the slot holds NaN (which no range admits) until the hyper is
-     * set, and the body chooses between the two. */
+    /* HYPER: default and range as set-time checks see them. Defaults that depend on other hypers
+     * are evaluated where read and have no slot value of their own: has_default false, derived
+     * true; the slot holds NaN (which no range admits) until the hyper is set, and the body chooses
+     * between the two. */
     bool has_default, lo_open, hi_open, derived;
     double def, lo, hi; /* -inf, inf where unbounded; a bound of inf that is closed admits it */
-    double init;        /* STATE, COUNT: the value before the first step (0 where the body computes it) */
+    double init; /* STATE, COUNT: the value before the first step (0 where the body computes it) */
     Span loc;
-    /* Where a scalar slot lives: see plan.h. Element slots: their number among the element slots (p 0, g 1, states from 2). */
+    /* Where a scalar slot lives: see plan.h. Element slots: their number among the element slots (p
+     * 0, g 1, states from 2). */
     uint8_t level;
     uint32_t index;
 } Slot;
@@ -92,7 +104,8 @@ typedef struct IrBody {
     IrStore *stores;
     uint32_t nstores;
     size_t stores_cap;
-    IrRef noskip; /* bool.global that is in the guard of every store but those of SLOT_SKIP and SLOT_EXPORT; IR_NONE: no skip */
+    IrRef noskip; /* bool.global that is in the guard of every store but those of SLOT_SKIP and
+                     SLOT_EXPORT; IR_NONE: no skip */
 } IrBody;
 
 typedef struct IrModule {
@@ -104,8 +117,8 @@ typedef struct IrModule {
     size_t slots_cap;
     IrBody *bodies;
     uint32_t nbodies;
-    uint32_t nelem;     /* element slots: p, g, states over elements */
-    uint32_t nlevel[4]; /* scalar slots at each level (plan.h) */
+    uint32_t nelem;           /* element slots: p, g, states over elements */
+    uint32_t nlevel[4];       /* scalar slots at each level (plan.h) */
     const SourceSet *sources; /* for #line and messages; NULL for modules read from text */
 } IrModule;
 
@@ -119,10 +132,11 @@ static inline bool ir_is_reduce(const Ins *i)
 /* Number of operands that are values (a reduction's guard excluded). */
 int ir_arity(const Ins *i);
 const char *ir_op_name(int op);
-/* What a map op computes, in f64 or f32 (operands and result widened exactly); truth values are 0 and 1. */
+/* What a map op computes, in f64 or f32 (operands and result widened exactly); truth values are 0
+ * and 1. */
 double ir_eval(Op op, bool f64, double a, double b, double c);
 
-/* ---- building ---------------------------------------------------------------------------------------------------------------- */
+/* ---- building -------------------------------------------------------------------------------- */
 
 typedef struct IrBuilder {
     IrModule *m;
@@ -133,40 +147,45 @@ typedef struct IrBuilder {
 } IrBuilder;
 
 IrModule *ir_module_new(Arena *a, const char *name, bool compute_f64);
-/* Adds a slot and gives it its place (level and index, or element number). p and g must be the first two. Returns its index. */
+/* Adds a slot and gives it its place (level and index, or element number). p and g must be the
+ * first two. Returns its index. */
 uint32_t ir_slot_add(IrModule *m, Slot slot);
 int ir_slot_find(const IrModule *m, SlotKind kind, const char *name); /* by name; -1: none */
 IrBody *ir_body_new(IrModule *m, const char *rule, const char *entry);
 void ir_builder_init(IrBuilder *b, IrModule *m, IrBody *body);
 
-IrRef ir_const(IrBuilder *b, double v);       /* f64.global */
+IrRef ir_const(IrBuilder *b, double v); /* f64.global */
 IrRef ir_const_bool(IrBuilder *b, bool v);
 IrRef ir_load(IrBuilder *b, uint32_t slot);
-/* A map op. Rounds f64 scalars that meet element-like operands; folds; shares. y and z IR_NONE where unused. The result is an
- * element-like f32 (f64 under compute_f64), a scalar f64, or a bool; its rate may be narrower than its operands' where folding dropped
- * one. */
+/* A map op. Rounds f64 scalars that meet element-like operands; folds; shares. y and z IR_NONE
+ * where unused. The result is an element-like f32 (f64 under compute_f64), a scalar f64, or a bool;
+ * its rate may be narrower than its operands' where folding dropped one. */
 IrRef ir_op(IrBuilder *b, Op op, IrRef x, IrRef y, IrRef z);
 IrRef ir_round(IrBuilder *b, IrRef x); /* to f32 (identity on f32, and under compute_f64) */
-/* A reduction at rate `scope` (RATE_GLOBAL or RATE_TENSOR here); makes its result slot, or finds the equal reduction. RATE_TENSOR:
- * over the elements, whatever x's rate. RATE_GLOBAL: over all elements, or for a scalar of tensor rate over the tensors. */
+/* A reduction at rate `scope` (RATE_GLOBAL or RATE_TENSOR here); makes its result slot, or finds
+ * the equal reduction. RATE_TENSOR: over the elements, whatever x's rate. RATE_GLOBAL: over all
+ * elements, or for a scalar of tensor rate over the tensors. */
 IrRef ir_reduce(IrBuilder *b, ReduceOp op, IrRef x, IrRef y, IrRef guard, Rate scope);
-/* The same value at rate element or tensor, where folding made it coarser: [all] counts along its argument's axes. */
+/* The same value at rate element or tensor, where folding made it coarser: [all] counts along its
+ * argument's axes. */
 IrRef ir_spread(IrBuilder *b, IrRef x, Rate rate);
-/* Rounds the value to what the slot holds. Once per slot and body. A guard that is true always or never leaves none, or no store. */
+/* Rounds the value to what the slot holds. Once per slot and body. A guard that is true always or
+ * never leaves none, or no store. */
 void ir_store(IrBuilder *b, uint32_t slot, IrRef value, IrRef guard);
 
-/* ---- text, checks, passes ------------------------------------------------------------------------------------------------------ */
+/* ---- text, checks, passes -------------------------------------------------------------------- */
 
 void ir_print(const IrModule *m, StrBuf *out);
-/* Reads the text form back and verifies it; NULL and a message "LINE:COLUMN: …" (or the verifier's) on errors.
- * ir_print(ir_parse(x)) == x for every printed x. */
+/* Reads the text form back and verifies it; NULL and a message "LINE:COLUMN: …" (or the verifier's)
+ * on errors. ir_print(ir_parse(x)) == x for every printed x. */
 IrModule *ir_parse(Arena *a, const char *text, StrBuf *error);
 /* The same without the verifier: the module may only be given to ir_verify and ir_print. */
 IrModule *ir_parse_unverified(Arena *a, const char *text, StrBuf *error);
 /* Checks every rule of docs/ir.md. False: `why` names the body and the instruction. */
 bool ir_verify(const IrModule *m, StrBuf *why);
 
-/* A pass makes a new module from an old one, rebuilt through the builder. Rows in pass.def: PASS(name, function, "what it does"). */
+/* A pass makes a new module from an old one, rebuilt through the builder. Rows in pass.def:
+ * PASS(name, function, "what it does"). */
 typedef IrModule *(*PassFn)(Arena *a, const IrModule *m);
 typedef struct PassInfo {
     const char *name, *what;
@@ -174,13 +193,16 @@ typedef struct PassInfo {
 } PassInfo;
 extern const PassInfo pass_info[];
 extern const size_t pass_count;
-/* Runs all passes in order, verifying after each; `dump_after` (a pass's name, or NULL) prints into out. NULL: a bug, text in why. */
+/* Runs all passes in order, verifying after each; `dump_after` (a pass's name, or NULL) prints into
+ * out. NULL: a bug, text in why. */
 IrModule *ir_run_passes(Arena *a, IrModule *m, const char *dump_after, StrBuf *out, StrBuf *why);
 
 typedef struct LowerOptions {
     bool compute_f64;
-    bool guard_gradients; /* the implicit recipe's guard: any[all](not finite(g)) over tensors with 16-bit gradients -> skip */
+    bool guard_gradients; /* the implicit recipe's guard: any[all](not finite(g)) over tensors with
+                             16-bit gradients -> skip */
 } LowerOptions;
-/* A checked rule to IR. Never fails on a rule that check passed (NULL: a bug; reported in d as DIAG_INTERNAL). */
+/* A checked rule to IR. Never fails on a rule that check passed (NULL: a bug; reported in d as
+ * DIAG_INTERNAL). */
 IrModule *ir_lower(Arena *a, DiagSink *d, const Rule *rule, const LowerOptions *o);
 #endif

@@ -26,8 +26,7 @@ typedef struct Text {
     IrModule *m;
 } Text;
 
-/* ---- characters and tokens ---------------------------------------------------------------------
- */
+/* ---- characters and tokens ------------------------------------------------------------------- */
 
 static void fail_at(Text *t, const char *at, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
@@ -137,8 +136,7 @@ static uint32_t number(Text *t, const char *what)
     return t->failed ? 0 : (uint32_t)v;
 }
 
-/* ---- floating point ----------------------------------------------------------------------------
- */
+/* ---- floating point -------------------------------------------------------------------------- */
 
 /* 0x1.8p+1: at most 53 significant bits, so that nothing is rounded. */
 static double hex_float(Text *t, const char *start)
@@ -213,8 +211,7 @@ static double real(Text *t)
     return negative ? -v : v;
 }
 
-/* ---- parts of lines ----------------------------------------------------------------------------
- */
+/* ---- parts of lines -------------------------------------------------------------------------- */
 
 static void type(Text *t, DType *dtype, Rate *rate)
 {
@@ -291,8 +288,7 @@ static const char *quoted(Text *t)
     return out.text ? out.text : "";
 }
 
-/* ---- slots -------------------------------------------------------------------------------------
- */
+/* ---- slots ----------------------------------------------------------------------------------- */
 
 static void hyper_rest(Text *t, Slot *s)
 {
@@ -363,8 +359,7 @@ static void slot_line(Text *t)
     if (!t->failed) ir_slot_add(m, s);
 }
 
-/* ---- bodies ------------------------------------------------------------------------------------
- */
+/* ---- bodies ---------------------------------------------------------------------------------- */
 
 static void reduce_rest(Text *t, Ins *i, int op, const char *scope_at, uint32_t ref)
 {

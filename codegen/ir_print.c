@@ -11,8 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* ---- numbers -----------------------------------------------------------------------------------
- */
+/* ---- numbers --------------------------------------------------------------------------------- */
 
 /* Hex digits by hand: printf writes the radix character of the host's locale. */
 static void format_hex(char *out, double v)
@@ -52,8 +51,7 @@ static void put_num(StrBuf *out, double v)
     sb_puts(out, ir_format_num(text, v));
 }
 
-/* ---- slots -------------------------------------------------------------------------------------
- */
+/* ---- slots ----------------------------------------------------------------------------------- */
 
 const char *const ir_slot_kinds[] = {
     [SLOT_PARAM] = "param",   [SLOT_GRAD] = "grad",     [SLOT_HYPER] = "hyper",
@@ -127,8 +125,7 @@ static void put_slot(StrBuf *out, const IrModule *m, uint32_t index)
     sb_puts(out, "\n");
 }
 
-/* ---- bodies ------------------------------------------------------------------------------------
- */
+/* ---- bodies ---------------------------------------------------------------------------------- */
 
 static void put_reduce(StrBuf *out, const IrModule *m, const Ins *i)
 {

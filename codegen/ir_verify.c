@@ -32,8 +32,7 @@ static bool bad(const Check *c, const char *fmt, ...)
     return false;
 }
 
-/* ---- slots -------------------------------------------------------------------------------------
- */
+/* ---- slots ----------------------------------------------------------------------------------- */
 
 static bool is_scalar_rate(Rate r)
 {
@@ -114,8 +113,7 @@ static bool check_slots(Check *c)
     return true;
 }
 
-/* ---- instructions ------------------------------------------------------------------------------
- */
+/* ---- instructions ---------------------------------------------------------------------------- */
 
 /* I1: operands. */
 static bool check_operands(const Check *c, uint32_t ref, const Ins *i)
@@ -192,8 +190,7 @@ static bool check_ins(const Check *c, uint32_t ref, uint8_t *written)
     return i->rate == rate || bad(c, "has rate %s, not %s", rate_name(rate), rate_name(i->rate));
 }
 
-/* ---- stores ------------------------------------------------------------------------------------
- */
+/* ---- stores ---------------------------------------------------------------------------------- */
 
 /* Whether `guard` is an `and` of parts, `part` one of them. */
 static bool is_conjunct(const Check *c, IrRef guard, IrRef part, uint8_t *mark)

@@ -1,8 +1,10 @@
-/* reduce.h - the fixed tree in which partial results meet (docs/numerics.md, rule on reductions); used by every CPU backend.
+/* reduce.h - the fixed tree in which partial results meet (docs/numerics.md, rule on reductions);
+ * used by every CPU backend.
  *
- * Lane = i mod 128; each lane is an f64 accumulator that takes its elements in increasing i; lanes fold by halves 64 … 1 with
- * lane j taking lane j + half as the second operand; chunks meet in the aligned binary tree
- * N(k, i) = N(k-1, 2i) + N(k-1, 2i+1), a missing right child skipped; so do tensors, in byte order of their names.
+ * Lane = i mod 128; each lane is an f64 accumulator that takes its elements in increasing i; lanes
+ * fold by halves 64 … 1 with lane j taking lane j + half as the second operand; chunks meet in the
+ * aligned binary tree N(k, i) = N(k-1, 2i) + N(k-1, 2i+1), a missing right child skipped; so do
+ * tensors, in byte order of their names.
  */
 #ifndef CODEGEN_REDUCE_H
 #define CODEGEN_REDUCE_H
@@ -10,14 +12,21 @@
 #include <stddef.h>
 
 double reduce_identity(ReduceOp op);
-double reduce_step(ReduceOp op, double acc, double x, double y); /* accumulator with the next value */
-double reduce_merge(ReduceOp op, double a, double b);            /* two accumulators, the lower one first */
-double reduce_fold_lanes(ReduceOp op, double *lanes);            /* 128 lanes; overwrites them */
-/* The aligned tree over n values v[i * stride]; `present` (may be NULL) marks missing leaves. n = 0 or none present: identity. */
-double reduce_tree(ReduceOp op, const double *v, size_t n, size_t stride, const unsigned char *present);
-/* One chunk: at most 4096 values to 128 lanes, folded. y NULL but for dot; `present` (may be NULL) marks values that take no part. */
-double reduce_chunk(ReduceOp op, const double *x, const double *y, size_t n, const unsigned char *present);
-/* A vector of values of tensor rate, in byte order of the tensors' names (all that are not empty; those without a gradient are not
- * present): chunked as a tensor of that length, chunks in the tree. */
-double reduce_vector(ReduceOp op, const double *x, const double *y, size_t n, const unsigned char *present);
+/* Accumulator with the next value. */
+double reduce_step(ReduceOp op, double acc, double x, double y);
+double reduce_merge(ReduceOp op, double a, double b); /* two accumulators, the lower one first */
+double reduce_fold_lanes(ReduceOp op, double *lanes); /* 128 lanes; overwrites them */
+/* The aligned tree over n values v[i * stride]; `present` (may be NULL) marks missing leaves. n = 0
+ * or none present: identity. */
+double reduce_tree(ReduceOp op, const double *v, size_t n, size_t stride,
+                   const unsigned char *present);
+/* One chunk: at most 4096 values to 128 lanes, folded. y NULL but for dot; `present` (may be NULL)
+ * marks values that take no part. */
+double reduce_chunk(ReduceOp op, const double *x, const double *y, size_t n,
+                    const unsigned char *present);
+/* A vector of values of tensor rate, in byte order of the tensors' names (all that are not empty;
+ * those without a gradient are not present): chunked as a tensor of that length, chunks in the
+ * tree. */
+double reduce_vector(ReduceOp op, const double *x, const double *y, size_t n,
+                     const unsigned char *present);
 #endif

@@ -1,7 +1,8 @@
 /* arena.h - memory that lives and dies together.
  *
- * An arena hands out zeroed memory and frees all of it at once. Out of memory: arena_alloc returns NULL, or, where the owner set
- * `oom`, longjmps to it; every entry point of the library that uses arenas sets it, so that code in between need not check.
+ * An arena hands out zeroed memory and frees all of it at once. Out of memory: arena_alloc returns
+ * NULL, or, where the owner set `oom`, longjmps to it; every entry point of the library that uses
+ * arenas sets it, so that code in between need not check.
  *
  *     Arena a = {0};  char *s = arena_printf(&a, "%s.%s", rule, name);  arena_free(&a);
  */

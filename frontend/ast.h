@@ -1,12 +1,14 @@
 /* ast.h - the tree that the parser builds and the checker types.
  *
- * The parser covers the whole grammar (docs/grammar.md); nodes hold what was written, spans included. `expand` copies a rule with
- * its uses of transforms and functions inlined, each under its own path; `check` resolves every name to a Symbol and gives every
- * expression a dtype and a rate. Lowering (codegen/lower.c) reads only expanded, checked rules.
+ * The parser covers the whole grammar (docs/grammar.md); nodes hold what was written, spans
+ * included. `expand` copies a rule with its uses of transforms and functions inlined, each under
+ * its own path; `check` resolves every name to a Symbol and gives every expression a dtype and a
+ * rate. Lowering (codegen/lower.c) reads only expanded, checked rules.
  *
  *     m := lerp(g, m, b1)
  *  -> Stmt WRITE {op ":=", target "m", value Expr CALL "lerp" (NAME g, NAME m, NAME b1)}
- *  -> after expand+check: value ADD(MUL(b1, m), MUL(SUB(1, b1), g)), every NAME with its Symbol, f32.element
+ *  -> after expand and check: value ADD(MUL(b1, m), MUL(SUB(1, b1), g)), f32.element, every NAME
+ *     with its Symbol
  */
 #ifndef FRONTEND_AST_H
 #define FRONTEND_AST_H
@@ -25,7 +27,7 @@ typedef struct Name {
 
 #define BAD_NAME "?" /* stands for a name that a syntax error took away */
 
-/* ---- expressions ------------------------------------------------------------------------------------------------------------- */
+/* ---- expressions ----------------------------------------------------------------------------- */
 
 typedef enum ExprKind {
     EX_NUMBER, /* num */
@@ -39,13 +41,32 @@ typedef enum ExprKind {
     EX_MATCH,  /* args[0] ~ text, args[0] !~ text (negated) */
     EX_MATMUL, /* args[0] @ args[1] */
     EX_OLD,    /* old(name) */
-    EX_COND,   /* args[0] ? args[1] : args[2]; kept apart from OP_SELECT for messages; typed alike */
-    EX_BAD,    /* an error was reported here: silent from now on */
+    EX_COND, /* args[0] ? args[1] : args[2]; kept apart from OP_SELECT for messages; typed alike */
+    EX_BAD,  /* an error was reported here: silent from now on */
 } ExprKind;
 
 /* Scopes of reductions as written. */
-typedef enum ScopeKind { SCOPE_TENSOR, SCOPE_ROW, SCOPE_COL, SCOPE_MATRIX, SCOPE_BLOCK, SCOPE_GROUP, SCOPE_ALL } ScopeKind;
-typedef enum ReduceKind { RK_SUM, RK_MEAN, RK_MAX, RK_MIN, RK_NORM, RK_RMS, RK_DOT, RK_ANY, RK_ALL, RK_COUNT } ReduceKind;
+typedef enum ScopeKind {
+    SCOPE_TENSOR,
+    SCOPE_ROW,
+    SCOPE_COL,
+    SCOPE_MATRIX,
+    SCOPE_BLOCK,
+    SCOPE_GROUP,
+    SCOPE_ALL
+} ScopeKind;
+typedef enum ReduceKind {
+    RK_SUM,
+    RK_MEAN,
+    RK_MAX,
+    RK_MIN,
+    RK_NORM,
+    RK_RMS,
+    RK_DOT,
+    RK_ANY,
+    RK_ALL,
+    RK_COUNT
+} ReduceKind;
 const char *reduce_kind_name(ReduceKind k); /* "norm" */
 const char *scope_kind_name(ScopeKind k);   /* "all" */
 
@@ -69,13 +90,15 @@ struct Expr {
     Expr **args;
     Name *arg_names; /* EX_CALL: text NULL where positional; NULL if all are */
     int nargs;
-    Symbol *sym; /* EX_NAME, EX_OLD, EX_INDEX after check */
-    uint32_t id; /* of nodes made by check: a number below Rule.nexprs. Checked trees share nodes (arguments of inlined functions) */
-    uint32_t depth; /* longest way down, at most EXPR_DEPTH_MAX as parsed: recursion over parsed trees is safe */
+    Symbol *sym;    /* EX_NAME, EX_OLD, EX_INDEX after check */
+    uint32_t id;    /* of nodes made by check: a number below Rule.nexprs. Checked trees share nodes
+                       (arguments of inlined functions) */
+    uint32_t depth; /* longest way down, at most EXPR_DEPTH_MAX as parsed: recursion over parsed
+                       trees is safe */
 };
 enum { EXPR_DEPTH_MAX = 1000, NEST_MAX = 256 };
 
-/* ---- statements -------------------------------------------------------------------------------------------------------------- */
+/* ---- statements ------------------------------------------------------------------------------ */
 
 typedef struct Block {
     Stmt **stmts;
@@ -117,11 +140,11 @@ typedef struct App { /* name(args) as in `use` and recipes */
 } App;
 
 typedef enum StmtKind {
-    ST_HYPER,     /* decls; is_const on each */
-    ST_STATE,     /* decls */
-    ST_INPUT,     /* names */
-    ST_EXPORT,    /* names with aliases */
-    ST_USE,       /* app, label */
+    ST_HYPER,  /* decls; is_const on each */
+    ST_STATE,  /* decls */
+    ST_INPUT,  /* names */
+    ST_EXPORT, /* names with aliases */
+    ST_USE,    /* app, label */
     ST_SKIP,
     ST_FAIL,      /* text */
     ST_DIRECTION, /* direction name = value */
@@ -132,7 +155,8 @@ typedef enum StmtKind {
     ST_WHEN,      /* cond, body, else_body (a block; `else when` is a block of one ST_WHEN) */
     ST_REPEAT,    /* repeat cond body, or repeat name in cond..hi body */
     ST_SHAPE,     /* dims, cond, body, else_body */
-    ST_SCOPE,     /* made by expand: an inlined transform; name (its part of the use path), body; its names are its own */
+    ST_SCOPE, /* made by expand: an inlined transform; name (its part of the use path), body; its
+                 names are its own */
 } StmtKind;
 
 typedef enum WriteOp { W_SET, W_ADD, W_SUB, W_MUL, W_DIV } WriteOp;
@@ -152,12 +176,21 @@ struct Stmt {
     Expr *index; /* target[index] */
     Expr *value, *cond, *hi;
     Block *body, *else_body;
-    Symbol *sym;      /* LET, DIRECTION, WRITE after check */
+    Symbol *sym; /* LET, DIRECTION, WRITE after check */
 };
 
-/* ---- items ------------------------------------------------------------------------------------------------------------------- */
+/* ---- items ----------------------------------------------------------------------------------- */
 
-typedef enum ItemKind { IT_IMPORT, IT_OPTIMIZER, IT_TRANSFORM, IT_SCALER, IT_ACCUMULATOR, IT_SCHEDULE, IT_FN, IT_RECIPE } ItemKind;
+typedef enum ItemKind {
+    IT_IMPORT,
+    IT_OPTIMIZER,
+    IT_TRANSFORM,
+    IT_SCALER,
+    IT_ACCUMULATOR,
+    IT_SCHEDULE,
+    IT_FN,
+    IT_RECIPE
+} ItemKind;
 typedef enum Stage { STAGE_NONE, STAGE_GRADIENT, STAGE_DIRECTION, STAGE_APPLY } Stage;
 
 typedef struct RecipeStmt RecipeStmt; /* recipes: parsed and kept (recipe.h), no meaning yet */
@@ -170,11 +203,14 @@ struct Item {
     Decl *params;     /* parameters, in order */
     size_t nparams;
     Stage stage; /* TRANSFORM */
-    Block *body; /* OPTIMIZER, TRANSFORM, SCALER, ACCUMULATOR; FN and SCHEDULE: lets in it, result in `value` */
+    Block *body; /* OPTIMIZER, TRANSFORM, SCALER, ACCUMULATOR; FN and SCHEDULE: lets in it, result
+                    in `value` */
     Expr *value; /* FN, SCHEDULE */
     RecipeStmt *recipe;
-    const char *doc; /* the comment lines directly above (for the first item, above its file's imports), without '#'; "" if none */
-    bool broken;     /* a syntax error was reported in it: parts are missing, further messages would mislead */
+    const char *doc; /* the comment lines directly above (for the first item, above its file's
+                        imports), without '#'; "" if none */
+    bool broken;     /* a syntax error was reported in it: parts are missing, further messages would
+                        mislead */
 };
 
 typedef struct NameTable NameTable; /* names.c */
@@ -189,7 +225,7 @@ const char *ast_intern(Arena *a, Ast *ast, const char *s, size_t n);
 /* How often the name stands in the compilation's files. */
 uint32_t ast_name_count(const Ast *ast, const char *name);
 
-/* ---- symbols (made by check) --------------------------------------------------------------------------------------------------- */
+/* ---- symbols (made by check) ----------------------------------------------------------------- */
 
 typedef enum SymKind {
     SYM_HYPER,     /* decl; path "lamb.clip_global_norm.limit" */
@@ -200,7 +236,18 @@ typedef enum SymKind {
     SYM_EXPORT
 } SymKind;
 typedef enum Given {
-    GIVEN_G, GIVEN_P, GIVEN_T, GIVEN_S, GIVEN_MICRO, GIVEN_ROWS, GIVEN_COLS, GIVEN_NUMEL, GIVEN_NDIM, GIVEN_NAME, GIVEN_PI, GIVEN_INF
+    GIVEN_G,
+    GIVEN_P,
+    GIVEN_T,
+    GIVEN_S,
+    GIVEN_MICRO,
+    GIVEN_ROWS,
+    GIVEN_COLS,
+    GIVEN_NUMEL,
+    GIVEN_NDIM,
+    GIVEN_NAME,
+    GIVEN_PI,
+    GIVEN_INF
 } Given;
 
 struct Symbol {
@@ -209,21 +256,24 @@ struct Symbol {
     const char *name;
     const char *path; /* HYPER, STATE: rule.use_path.name; EXPORT: the exported name */
     Span span;        /* where declared */
-    DType dtype;      /* of its value when read: f64 for scalar rates, f32 for elements; STATE of `: global f32` is f64 read, stored f32 */
+    DType dtype;      /* of its value when read: f64 for scalar rates, f32 for elements; STATE of `:
+                         global f32` is f64 read, stored f32 */
     DType storage;    /* STATE: DT_F32 where declared f32 at a scalar rate; else as dtype */
     Rate rate;
     bool is_const;
     double cval;
     Decl *decl;
-    int index; /* HYPER, STATE: position in the rule's lists */
-    uint32_t id; /* unique within the rule, below Rule.nsyms */
-    Expr *value; /* HYPER: checked default, NULL: none. STATE: checked initial value, NULL: 0. EXPORT: what is exported */
-    bool derived; /* HYPER: the default depends on other hypers. STATE: the initial value is no constant */
+    int index;     /* HYPER, STATE: position in the rule's lists */
+    uint32_t id;   /* unique within the rule, below Rule.nsyms */
+    Expr *value;   /* HYPER: checked default, NULL: none. STATE: checked initial value, NULL: 0.
+                      EXPORT: what is exported */
+    bool derived;  /* HYPER: the default depends on other hypers. STATE: the initial value is no
+                      constant */
     double lo, hi; /* HYPER: range, (-inf, inf) where none is written */
     bool lo_open, hi_open;
     /* for the checker's warnings */
     bool read, written;
-    struct CheckInfo *info;   /* the checker's own */
+    struct CheckInfo *info; /* the checker's own */
 };
 
 /* A rule ready for lowering: one block, all uses and calls inlined, every name resolved. */
@@ -231,17 +281,18 @@ typedef struct Rule {
     const char *name;
     Item *item;
     Block *body;
-    Symbol **hypers; /* all of the rule and of what it uses, in order; const ones folded away are absent */
+    Symbol **hypers; /* all of the rule and of what it uses, in order; const ones folded away are
+                        absent */
     size_t nhypers;
     Symbol **states;
     size_t nstates;
     Symbol **exports;
     size_t nexports;
-    Symbol *g, *p;           /* the symbols of the gradient and the parameter */
+    Symbol *g, *p; /* the symbols of the gradient and the parameter */
     uint32_t nsyms, nexprs;
 } Rule;
 
-/* ---- the frontend's entry points ------------------------------------------------------------------------------------------------ */
+/* ---- the frontend's entry points ------------------------------------------------------------- */
 
 /* Program options that the frontend needs. */
 typedef struct FrontendOptions {
@@ -255,15 +306,18 @@ typedef struct FrontendOptions {
 
 /* The tokens of a file as text (--emit=tokens), statement ends put in. */
 bool frontend_tokens(Arena *a, DiagSink *d, int file, StrBuf *out);
-/* Parses file `file` of the source set into `ast` (all its imports too: user folder, include_dirs, then stdlib). */
+/* Parses file `file` of the source set into `ast` (all its imports too: user folder, include_dirs,
+ * then stdlib). */
 bool frontend_parse(Arena *a, DiagSink *d, int file, const FrontendOptions *o, Ast *ast);
-/* Expands and checks one rule. NULL: errors were reported. Warnings may have been reported in any case. */
+/* Expands and checks one rule. NULL: errors were reported. Warnings may have been reported in any
+ * case. */
 Rule *frontend_check(Arena *a, DiagSink *d, const Ast *ast, const FrontendOptions *o);
 /* Checks a file that need not have an optimizer (a file of transforms): false after errors. */
 bool frontend_check_file(Arena *a, DiagSink *d, const Ast *ast, const FrontendOptions *o);
 /* The tree as text (--emit=ast). */
 void ast_print(const Ast *ast, StrBuf *out);
-/* Reads a whole file with the limits and messages of the frontend (missing, directory, empty, binary, over 16 MiB). -1: reported in d. */
+/* Reads a whole file with the limits and messages of the frontend (missing, directory, empty,
+ * binary, over 16 MiB). -1: reported in d. */
 int source_read(DiagSink *d, const char *path);
 /* A stdlib file's text by name ("adamw" or "adamw.opt"), NULL if none; all names in order. */
 const char *stdlib_text(const char *name, size_t *len);

@@ -125,8 +125,8 @@ typedef struct Words {
 } Words;
 void check_word(Checker *c, Words *w, const char *word);
 void check_did_you_mean(Checker *c, Diag *d, const char *word, const Words *w);
-bool check_budget(Checker *c);          /* counts one operation; false past the limit */
-bool check_slots(Checker *c, int n);    /* counts n slots; false past the limit */
+bool check_budget(Checker *c);       /* counts one operation; false past the limit */
+bool check_slots(Checker *c, int n); /* counts n slots; false past the limit */
 void check_unsupported(Checker *c, Span at, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 

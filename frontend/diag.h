@@ -1,7 +1,8 @@
 /* diag.h - source texts, places in them, and the mistakes found there.
  *
- * All files of one compilation share one offset space: a Span is two offsets into it, 8 bytes, valid for any file; line and column
- * are computed only when a message is printed. Diagnostics are collected; at most DIAG_MAX errors are shown.
+ * All files of one compilation share one offset space: a Span is two offsets into it, 8 bytes,
+ * valid for any file; line and column are computed only when a message is printed. Diagnostics are
+ * collected; at most DIAG_MAX errors are shown.
  *
  *     adamw.opt:4:12: error: unknown name 'betta1' [E101]
  *       4 |   m := lerp(g, m, betta1)
@@ -37,7 +38,8 @@ void source_position(const SourceSet *s, uint32_t offset, const char **name, int
 
 typedef enum DiagSeverity { DIAG_ERROR, DIAG_WARNING } DiagSeverity;
 
-/* One row per message in diag.def: DIAG(ENUM, "E101", ERROR or WARNING, "warning-name" or "", "format with %s %d"). */
+/* One row per message in diag.def: DIAG(ENUM, "E101", ERROR or WARNING, "warning-name" or "",
+ * "format with %s %d"). */
 typedef enum DiagCode {
 #define DIAG(ENUM, code, severity, wname, text) DIAG_##ENUM,
 #include "diag.def"
@@ -58,7 +60,8 @@ typedef struct Diag {
     DiagNote *notes; /* in the order given; printed as "note:" with a place, "hint:" without */
 } Diag;
 
-enum { DIAG_MAX = 20, DIAG_KEPT = 200 }; /* errors (and warnings) shown, the first by place; collected */
+/* Errors (and warnings) shown, the first by place; collected. */
+enum { DIAG_MAX = 20, DIAG_KEPT = 200 };
 
 typedef struct DiagSink {
     Arena *arena;
@@ -71,21 +74,26 @@ typedef struct DiagSink {
     Diag scratch;                      /* what diag_report returns for messages that are not kept */
 } DiagSink;
 
-/* Collects one message; arguments as the row's format says. Returns it for notes (never NULL: past the limit, or where the same
- * code stands at the same place, a scratch one). Valid until the next report. */
+/* Collects one message; arguments as the row's format says. Returns it for notes (never NULL: past
+ * the limit, or where the same code stands at the same place, a scratch one). Valid until the next
+ * report. */
 Diag *diag_report(DiagSink *d, DiagCode code, Span at, ...);
 /* Whether anyone will read it: what takes time to find need not be looked for otherwise. */
 static inline bool diag_is_kept(const Diag *diag)
 {
     return diag->text && diag->text[0];
 }
-void diag_note(DiagSink *d, Diag *diag, Span at, const char *fmt, ...) __attribute__((format(printf, 4, 5)));
+void diag_note(DiagSink *d, Diag *diag, Span at, const char *fmt, ...)
+    __attribute__((format(printf, 4, 5)));
 void diag_hint(DiagSink *d, Diag *diag, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
-/* The closest of n candidates to `word` (Damerau-Levenshtein distance at most a third of its length, at least 1), or NULL. */
+/* The closest of n candidates to `word` (Damerau-Levenshtein distance at most a third of its
+ * length, at least 1), or NULL. */
 const char *diag_suggest(const char *word, const char *const *candidates, size_t n);
-/* Renders all messages, sorted by place, into `out`; color: ANSI. JSON: one array of objects, as gcc's -fdiagnostics-format=json. */
+/* Renders all messages, sorted by place, into `out`; color: ANSI. JSON: one array of objects, as
+ * gcc's -fdiagnostics-format=json. */
 void diag_render(const DiagSink *d, StrBuf *out, bool color);
 void diag_render_json(const DiagSink *d, StrBuf *out);
 const char *diag_code_name(DiagCode c); /* "E101" */
-bool diag_set_warning(DiagSink *d, const char *name, bool enabled); /* -W[no-]NAME; false: no such warning */
+/* -W[no-]NAME; false: no such warning. */
+bool diag_set_warning(DiagSink *d, const char *name, bool enabled);
 #endif

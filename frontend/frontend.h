@@ -1,4 +1,5 @@
-/* frontend.h - what the frontend offers to the rest: the one header of this folder that others include.
+/* frontend.h - what the frontend offers to the rest: the one header of this folder that others
+ * include.
  *
  *     arena.h  memory by lifetime        diag.h  sources, places, messages
  *     types.h  dtypes, rates, op table   ast.h   syntax tree, checked rules, entry points

@@ -1,6 +1,8 @@
-/* types.h - what a value is: its dtype, and its rate (along which axes it varies). Shared by the typed AST and the IR.
+/* types.h - what a value is: its dtype, and its rate (along which axes it varies). Shared by the
+ * typed AST and the IR.
  *
- * A rate is a set of axes, joined by union: hyper lr is {group}; t is {group, tensor}; p is {group, tensor, matrix, row, col}.
+ * A rate is a set of axes, joined by union: hyper lr is {group}; t is {group, tensor}; p is {group,
+ * tensor, matrix, row, col}.
  */
 #ifndef FRONTEND_TYPES_H
 #define FRONTEND_TYPES_H
@@ -8,7 +10,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-typedef enum DType { DT_BOOL, DT_F32, DT_F64, DT_F16, DT_BF16, DT_COUNT } DType; /* f16 and bf16: storage only */
+/* f16 and bf16: storage only. */
+typedef enum DType { DT_BOOL, DT_F32, DT_F64, DT_F16, DT_BF16, DT_COUNT } DType;
 typedef uint16_t Rate;
 enum {
     AXIS_GROUP = 1,
@@ -30,17 +33,20 @@ static inline Rate rate_join(Rate a, Rate b)
 {
     return (Rate)(a | b);
 }
-/* Whether values of this rate are computed in f32 over elements (rows, columns, blocks), and not in f64 as scalars. */
+/* Whether values of this rate are computed in f32 over elements (rows, columns, blocks), and not in
+ * f64 as scalars. */
 static inline bool rate_is_elementwise(Rate r)
 {
     return (r & (AXIS_ROW | AXIS_COL | AXIS_BLOCK)) != 0;
 }
-/* Whether a value of rate `a` is constant along every axis that `b` lacks: a may be stored where b is expected. */
+/* Whether a value of rate `a` is constant along every axis that `b` lacks: a may be stored where b
+ * is expected. */
 static inline bool rate_within(Rate a, Rate b)
 {
     return (a & ~b) == 0;
 }
-const char *rate_name(Rate r); /* "element", "tensor", "row", … ; joins without a name: "{block,row}" */
+/* "element", "tensor", "row", …; joins without a name: "{block,row}". */
+const char *rate_name(Rate r);
 bool rate_parse(const char *s, Rate *out);
 const char *dtype_name(DType d); /* "f32", "bf16", "bool", … */
 bool dtype_parse(const char *s, DType *out);

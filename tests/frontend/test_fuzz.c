@@ -127,8 +127,7 @@ static size_t mutate(char *to, size_t room, const Corpus *c)
     return n;
 }
 
-/* ---- memory that runs out ---------------------------------------------------------------------
- */
+/* ---- memory that runs out -------------------------------------------------------------------- */
 
 typedef struct Failing {
     long left; /* allocations until the first that fails */

@@ -125,8 +125,7 @@ static void run_file(const char *path)
     session_close(&s);
 }
 
-/* ---- mistakes that a file in the repository cannot hold ---------------------------------------
- */
+/* ---- mistakes that a file in the repository cannot hold -------------------------------------- */
 
 /* Expects one error with this code from parsing the file. */
 static void expect_one(const char *path, DiagCode code)

@@ -41,8 +41,7 @@ static double odd_value(void)
     return noise(&seed) * (pick(4) ? 1 : 1e4);
 }
 
-/* ---- modules -----------------------------------------------------------------------------------
- */
+/* ---- modules --------------------------------------------------------------------------------- */
 
 typedef struct Gen {
     bool counts; /* t and s count applied steps, as those of rules do, and hypers are finite */
