@@ -27,7 +27,8 @@ static const char *slot_what(const Slot *s)
 void emit_block_comment(StrBuf *out, const Plan *p, const char *lead)
 {
     for (int l = 0; l < LEVEL_COUNT; l++) {
-        sb_printf(out, "%s%s: %u doubles", lead, emit_level_names[l], (unsigned)p->block_size[l]);
+        sb_printf(out, "%s%s: %u double%s", lead, emit_level_names[l], (unsigned)p->block_size[l],
+                  p->block_size[l] == 1 ? "" : "s");
         if (l == LEVEL_CLASS)
             sb_puts(out,
                     "; [0] is t, the applied steps so far, of the tensors that share the block");
