@@ -216,8 +216,8 @@ static void test_numbers(void)
     bool comma = setlocale(LC_NUMERIC, "de_DE.UTF-8") != NULL; /* where it is installed */
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         equal("a number", number_format(text, cases[i].value), cases[i].text);
-        CHECK(number_parse(cases[i].text, NULL, &error) == cases[i].value && !error, "%s (comma: %d)",
-              cases[i].text, comma);
+        CHECK(number_parse(cases[i].text, NULL, &error) == cases[i].value && !error,
+              "%s (comma: %d)", cases[i].text, comma);
     }
     setlocale(LC_NUMERIC, "C");
     const char *end;

@@ -1,11 +1,14 @@
-/* test_vectors.c - every rule of the standard library against what published implementations computed (docs/numerics.md).
+/* test_vectors.c - every rule of the standard library against what published implementations
+ * computed (docs/numerics.md).
  *
- * f64: each value of p after each step, and the mapped states at the end, within 1e-12 relative or 1e-14 of the tensor's largest
- * value of the recorded f64 file. f32, by the backend that users run: |ours - f64 file| <= 4 times the largest
- * |library's f32 - f64 file| of that tensor over all steps, and one ulp of the tensor's largest value; where the case has no f32 file,
- * 64 such ulp; where it has no f64 file, 64 such ulp of the f32 file.
+ * f64: each value of p after each step, and the mapped states at the end, within 1e-12 relative or
+ * 1e-14 of the tensor's largest value of the recorded f64 file. f32, by the backend that users run:
+ * |ours - f64 file| <= 4 times the largest |library's f32 - f64 file| of that tensor over all
+ * steps, and one ulp of the tensor's largest value; where the case has no f32 file, 64 such ulp;
+ * where it has no f64 file, 64 such ulp of the f32 file.
  *
- *     test_vectors [FOLDER [BACKEND...]]     ->  adamw.torch.f64.vec   f64 worst 1.1e-16 of 1e-12   f32 c worst 0.31 of the bound
+ *     test_vectors [FOLDER [BACKEND...]]     ->  adamw.torch.f64.vec   f64 worst 1.1e-16 of 1e-12
+ * f32 c worst 0.31 of the bound
  */
 #include "cli/replay.h"
 #include <dirent.h>
@@ -40,7 +43,8 @@ static bool load(Arena *a, const char *path, Vec *v)
     return false;
 }
 
-static bool run(Arena *a, const Vec *v, const char *backend, const char *compute, ReplaySetup *s, ReplayResult *r)
+static bool run(Arena *a, const Vec *v, const char *backend, const char *compute, ReplaySetup *s,
+                ReplayResult *r)
 {
     StrBuf err = {.arena = a};
     *s = (ReplaySetup){0};
@@ -86,7 +90,8 @@ static double against_f64(const Vec *v, const ReplaySetup *s, const ReplayResult
             double top = largest(t->p[step], t->numel);
             for (int64_t e = 0; e < t->numel; e++) {
                 double theirs = t->p[step][e];
-                worst = fmax(worst, excess(r->p[i][step][e], theirs, fmax(1e-12 * fabs(theirs), 1e-14 * top)));
+                worst = fmax(worst, excess(r->p[i][step][e], theirs,
+                                           fmax(1e-12 * fabs(theirs), 1e-14 * top)));
             }
         }
         for (size_t j = 0; j < t->nstates; j++) {
@@ -153,11 +158,14 @@ static void test_file(const char *folder, const char *file, char **backends, int
         if (is_f64) {
             char *f32 = arena_printf(a, "%s/%.*s.f32.vec", folder, (int)(dot - file), file);
             have_other = load(a, f32, &other);
-            judge(file, "f64", run(a, &v, "interp", "f64", &s, &r) ? against_f64(&v, &s, &r) : INFINITY);
+            judge(file, "f64",
+                  run(a, &v, "interp", "f64", &s, &r) ? against_f64(&v, &s, &r) : INFINITY);
         }
         for (int b = 0; b < nbackends; b++)
             judge(file, arena_printf(a, "f32 %s", backends[b]),
-                  run(a, &v, backends[b], "f32", &s, &r) ? against_f32(&v, have_other ? &other : NULL, &r) : INFINITY);
+                  run(a, &v, backends[b], "f32", &s, &r)
+                      ? against_f32(&v, have_other ? &other : NULL, &r)
+                      : INFINITY);
     }
     arena_free(a);
 }
