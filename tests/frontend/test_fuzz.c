@@ -6,6 +6,7 @@
  * no crash, messages at most as many as kept
  */
 #include "support.h"
+#include "tests/failing.h"
 #include <time.h>
 
 typedef struct Corpus {
@@ -128,25 +129,6 @@ static size_t mutate(char *to, size_t room, const Corpus *c)
 }
 
 /* ---- memory that runs out -------------------------------------------------------------------- */
-
-typedef struct Failing {
-    long left; /* allocations until the first that fails */
-    long live;
-} Failing;
-
-static void *failing_realloc(void *user, void *ptr, size_t size)
-{
-    Failing *f = user;
-    if (size == 0) {
-        f->live -= ptr != NULL;
-        free(ptr);
-        return NULL;
-    }
-    if (f->left-- <= 0) return NULL;
-    void *p = realloc(ptr, size);
-    f->live += p != NULL && ptr == NULL;
-    return p;
-}
 
 static void run_out_of_memory(const Corpus *c)
 {

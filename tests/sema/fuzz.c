@@ -7,6 +7,7 @@
  * The seed is fixed; `sema_fuzz COUNT SEED` runs longer. */
 #include "tests/ir/interp_test.h"
 #include "source.h"
+#include "tests/failing.h"
 #include <math.h>
 
 enum { ROOM = 1 << 14, STEPS = 3 };
@@ -196,24 +197,6 @@ static void try_text(const char *text, FrontendOptions *o)
 }
 
 /* ---- memory that runs out ------------------------------------------------------------------- */
-
-typedef struct Failing {
-    long left, live; /* allocations until the first that fails; blocks not freed */
-} Failing;
-
-static void *failing_realloc(void *user, void *ptr, size_t size)
-{
-    Failing *f = user;
-    if (size == 0) {
-        f->live -= ptr != NULL;
-        free(ptr);
-        return NULL;
-    }
-    if (f->left-- <= 0) return NULL;
-    void *p = realloc(ptr, size);
-    f->live += p != NULL && ptr == NULL;
-    return p;
-}
 
 /* Fails the first, second, … allocation of a whole compilation: it gives nothing, says nothing,
  * leaks nothing. */
