@@ -368,6 +368,9 @@ static void select_versions(Emitter *e)
         for (IrRef ref = 0; ref < e->b->n; ref++) e->scalar[ref] |= t->scalar[ref];
     }
     for (uint32_t c = 0; c < e->nconds; c++) e->scalar[e->conds[c]] = true;
+    for (uint32_t i = 0; i < e->k->nstores; i++) {
+        if (e->k->stores[i].guard != IR_NONE) e->scalar[e->k->stores[i].guard] = true;
+    }
 }
 
 static void emit_kernel(Emitter *e)

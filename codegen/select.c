@@ -11,15 +11,10 @@
 #include "select_internal.h"
 #include <string.h>
 
-typedef struct Inside { /* a covered value, and how many of its uses the pattern accounts for */
-    IrRef ref;
-    uint32_t uses;
-} Inside;
-
 typedef struct Match {
     const TileRow *row;
     IrRef arg[TILE_MAX_PARAMS];
-    Inside inside[24];
+    IrRef inside[24]; /* covered, further outputs not among them */
     uint32_t ninside;
 } Match;
 
@@ -56,7 +51,7 @@ static bool match_leaf(const Select *s, Match *m, const Pat *pat, IrRef ref)
     return m->arg[pat->param] == ref;
 }
 
-static bool match(const Select *s, Match *m, const Pat *pat, IrRef ref, uint32_t uses);
+static bool match(const Select *s, Match *m, const Pat *pat, IrRef ref, bool root);
 
 static bool is_commutative(uint8_t op)
 {
@@ -67,28 +62,34 @@ static bool is_commutative(uint8_t op)
 static bool match_kids(const Select *s, Match *m, const Pat *pat, const Ins *ins)
 {
     if (pat->kind == PAT_SQUARE)
-        return ins->arg[0] == ins->arg[1] && match(s, m, pat->kid[0], ins->arg[0], 2);
+        return ins->arg[0] == ins->arg[1] && match(s, m, pat->kid[0], ins->arg[0], false);
     Match before = *m;
     bool same = true;
-    for (int k = 0; k < pat->nkids && same; k++) same = match(s, m, pat->kid[k], ins->arg[k], 1);
+    for (int k = 0; k < pat->nkids && same; k++)
+        same = match(s, m, pat->kid[k], ins->arg[k], false);
     if (same || !is_commutative(pat->op)) return same;
     *m = before;
-    return match(s, m, pat->kid[0], ins->arg[1], 1) && match(s, m, pat->kid[1], ins->arg[0], 1);
+    return match(s, m, pat->kid[0], ins->arg[1], false) &&
+           match(s, m, pat->kid[1], ins->arg[0], false);
 }
 
-static void note_inside(Match *m, IrRef ref, uint32_t uses)
+static bool is_inside(const Match *m, IrRef ref)
 {
     for (uint32_t i = 0; i < m->ninside; i++) {
-        if (m->inside[i].ref == ref) {
-            m->inside[i].uses += uses;
-            return;
-        }
+        if (m->inside[i] == ref) return true;
     }
-    m->inside[m->ninside++] = (Inside){ref, uses};
+    return false;
 }
 
-/* `uses`: how many uses of the value this place in the pattern accounts for; 0: it is an output. */
-static bool match(const Select *s, Match *m, const Pat *pat, IrRef ref, uint32_t uses)
+static bool is_output(const Match *m, IrRef ref)
+{
+    for (int i = 0; i < m->row->nparams; i++) {
+        if (m->row->kind[i] == 'O' && m->arg[i] == ref) return true;
+    }
+    return false;
+}
+
+static bool match(const Select *s, Match *m, const Pat *pat, IrRef ref, bool root)
 {
     if (pat->kind == PAT_LEAF) return match_leaf(s, m, pat, ref);
     const Ins *ins = &s->b->ins[ref];
@@ -98,32 +99,50 @@ static bool match(const Select *s, Match *m, const Pat *pat, IrRef ref, uint32_t
         for (int i = 0; i < m->row->nparams; i++) {
             if (m->row->kind[i] == 'O' && m->row->index[i] == pat->output) m->arg[i] = ref;
         }
-    } else if (uses) {
-        note_inside(m, ref, uses);
+    } else if (!root && !is_inside(m, ref)) {
+        m->inside[m->ninside++] = ref;
     }
     return true;
 }
 
-/* Whether what is inside is used there only, or cheap enough to be computed by its other users too.
- */
-static bool is_closed(const Select *s, const Match *m)
+static bool is_read_by(const Ins *ins, IrRef ref)
 {
-    for (uint32_t i = 0; i < m->ninside; i++) {
-        const SelectVal *v = &s->val[m->inside[i].ref];
-        if (!v->cheap && (v->needed || v->uses != m->inside[i].uses)) return false;
-    }
-    return true;
-}
-
-static bool is_inside(const Match *m, IrRef ref)
-{
-    for (uint32_t i = 0; i < m->ninside; i++) {
-        if (m->inside[i].ref == ref) return true;
-    }
-    for (int i = 0; i < m->row->nparams; i++) {
-        if (m->row->kind[i] == 'O' && m->arg[i] == ref) return true;
+    for (int k = 0; k < ir_arity(ins); k++) {
+        if (ins->arg[k] == ref) return true;
     }
     return false;
+}
+
+/* Whether anything but the match reads a value inside it. root: an instruction, reductions
+ * included. */
+static bool is_read_elsewhere(const Select *s, const Match *m, IrRef root, IrRef ref)
+{
+    if (s->val[ref].needed) return true;
+    for (int i = 0; i < m->row->nparams; i++) {
+        if (m->row->kind[i] != 'O' && m->arg[i] == ref) return true;
+    }
+    for (uint32_t i = 0; i < s->k->nvals; i++) {
+        IrRef user = s->k->vals[i].ref;
+        bool mine = user == root || is_inside(m, user) || is_output(m, user);
+        if (!mine && s->val[user].how == 1 + VAL_COMPUTE && is_read_by(&s->b->ins[user], ref))
+            return true;
+    }
+    for (uint32_t i = 0; i < s->k->nreduces; i++) {
+        IrRef user = s->p->reduces[s->k->reduces[i]].ins;
+        if (user != root && is_read_by(&s->b->ins[user], ref)) return true;
+    }
+    return false;
+}
+
+/* Whether what is inside is read there only, or cheap enough to be computed by other readers, too.
+ */
+static bool is_closed(const Select *s, const Match *m, IrRef root)
+{
+    for (uint32_t i = 0; i < m->ninside; i++) {
+        if (!s->val[m->inside[i]].cheap && is_read_elsewhere(s, m, root, m->inside[i]))
+            return false;
+    }
+    return true;
 }
 
 /* ---- several outputs: no call may wait for itself -------------------------------------------- */
@@ -170,12 +189,12 @@ static bool waits_for_itself(const Select *s, const Match *m, IrRef root)
 static bool match_with(const Select *s, Match *m, const Pat *pat, IrRef ref)
 {
     bool nested = pat->kid[1]->kind == PAT_WITH;
-    if (!(nested ? match_with(s, m, pat->kid[1], ref) : match(s, m, pat->kid[1], ref, 0)))
+    if (!(nested ? match_with(s, m, pat->kid[1], ref) : match(s, m, pat->kid[1], ref, true)))
         return false;
     for (IrRef side = s->b->n; side-- > 0;) {
         Match trial = *m;
-        if (side != ref && s->val[side].how && !is_inside(m, side) &&
-            match(s, &trial, pat->kid[0], side, 0)) {
+        bool other = side != ref && s->val[side].how && !is_inside(m, side) && !is_output(m, side);
+        if (other && match(s, &trial, pat->kid[0], side, true)) {
             *m = trial;
             return true;
         }
@@ -189,8 +208,8 @@ static bool match_row(const Select *s, Match *m, int op, IrRef ref, bool alone)
     for (int i = 0; i < TILE_MAX_PARAMS; i++) m->arg[i] = IR_NONE;
     if (m->row->several && alone) return false;
     const Pat *pat = m->row->pattern;
-    bool same = pat->kind == PAT_WITH ? match_with(s, m, pat, ref) : match(s, m, pat, ref, 0);
-    return same && is_closed(s, m) && !(m->row->several && waits_for_itself(s, m, ref));
+    bool same = pat->kind == PAT_WITH ? match_with(s, m, pat, ref) : match(s, m, pat, ref, true);
+    return same && is_closed(s, m, ref) && !(m->row->several && waits_for_itself(s, m, ref));
 }
 
 /* ---- covering -------------------------------------------------------------------------------- */
@@ -203,14 +222,14 @@ static void read_by_call(Select *s, IrRef ref)
         s->out->scalar[ref] = true;
 }
 
-static void fill_call(Select *s, TileCall *c, int op, const Match *m)
+static void fill_call(Select *s, TileCall *c, int op, const Match *m, IrRef root)
 {
     c->op = (int16_t)op;
     c->nargs = m->row->nparams;
     for (uint32_t i = 0; i < m->ninside; i++) {
-        SelectVal *v = &s->val[m->inside[i].ref];
+        SelectVal *v = &s->val[m->inside[i]];
         v->covered |= !v->cheap; /* what is cheap may be inside several operators */
-        v->again |= v->uses != m->inside[i].uses;
+        v->again |= is_read_elsewhere(s, m, root, m->inside[i]);
     }
     for (int i = 0; i < m->row->nparams; i++) {
         c->args[i] = m->arg[i];
@@ -234,7 +253,7 @@ static TileCall *cover(Select *s, IrRef ref, IrRef out, bool alone)
         if (match_row(s, &m, list[i], ref, alone)) {
             c->out[0] = out;
             s->val[out].made_by = c;
-            fill_call(s, c, list[i], &m);
+            fill_call(s, c, list[i], &m, ref);
             return c;
         }
     }
@@ -327,9 +346,10 @@ static void cover_reduce(Select *s, uint32_t number)
         const TileRow *row = &tile_rows()[list[i]];
         Match m = {.row = row};
         for (int k = 0; k < TILE_MAX_PARAMS; k++) m.arg[k] = IR_NONE;
-        if (match(s, &m, row->pattern, ins->arg[0], 1) &&
-            (!row->second || match(s, &m, row->second, ins->arg[1], 1)) && is_closed(s, &m)) {
-            fill_call(s, c, list[i], &m);
+        if (match(s, &m, row->pattern, ins->arg[0], false) &&
+            (!row->second || match(s, &m, row->second, ins->arg[1], false)) &&
+            is_closed(s, &m, r->ins)) {
+            fill_call(s, c, list[i], &m, r->ins);
             return;
         }
     }
@@ -380,6 +400,16 @@ static void resolve(Select *s, const IrRef *conds, uint32_t nconds, uint32_t ver
         }
     }
     for (uint32_t i = 0; i < s->k->nstores; i++) s->k->stores[i].value = as[s->k->stores[i].value];
+}
+
+/* Rows where no guard holds are passed over, so a guard that all stores share holds where there is
+ * work. */
+static void drop_common_guard(Select *s)
+{
+    IrRef guard = s->k->nstores ? s->k->stores[0].guard : IR_NONE;
+    bool common = guard != IR_NONE && s->k->nreduces == 0;
+    for (uint32_t i = 0; i < s->k->nstores; i++) common &= s->k->stores[i].guard == guard;
+    for (uint32_t i = 0; common && i < s->k->nstores; i++) s->k->stores[i].guard = IR_NONE;
 }
 
 static void copy_input(Select *s, const Kernel *k)
@@ -459,6 +489,7 @@ TileProgram *tile_select(Arena *a, const Plan *p, const Variant *v, const Kernel
 {
     Select s = {.arena = a, .p = p, .v = v, .out = ARENA_NEW(a, TileProgram)};
     copy_input(&s, k);
+    drop_common_guard(&s);
     resolve(&s, conds, nconds, version);
     uint32_t n = s.b->n + 1;
     bool *dear = ARENA_ARRAY(a, bool, n);

@@ -189,13 +189,19 @@ static inline void world_phase(const World *w, const WorldBuilt *b, int phase)
     }
     int64_t npartial = (int64_t)b->plan->nreduces + 1;
     DsArgs args = {rows, tensors, ARENA_ARRAY(w->a, double, nrows *(size_t)npartial + 1), npartial};
-    char *scratch = arena_alloc(w->a, b->code.scratch_bytes + 128);
+    /* Behind the scratch lies what a chunk's worth of floats too many would overwrite. */
+    size_t size = b->code.scratch_bytes, behind = DS_CHUNK * sizeof(float);
+    char *scratch = arena_alloc(w->a, size + behind + 64);
     scratch += 64 - (uintptr_t)scratch % 64;
     for (uint32_t k = 0; k < b->variant->nkernels; k++) {
         if (b->variant->kernels[k].phase != phase) continue;
         size_t half = nrows / 2; /* two pieces, the later first: rows do not know of each other */
         b->code.kernels[k](&args, (int64_t)half, (int64_t)nrows, scratch);
         b->code.kernels[k](&args, 0, (int64_t)half, scratch);
+    }
+    for (size_t i = size; i < size + behind; i++) {
+        CHECK(scratch[i] == 0, "byte %zu behind %zu of scratch is written", i - size, size);
+        if (scratch[i] != 0) break;
     }
     world_join(w, b, phase, args.partial, first, npartial);
 }
