@@ -1,6 +1,7 @@
 #!/bin/bash
 # What README.md and docs/ show: C programs compile and print what stands below them, rules are
-# accepted, files that are named exist.
+# accepted, the launches of outputs.md fit cuda.h and the generated header, files that are named
+# exist.
 #
 #   in:  SOURCE BUILD CC
 #   out: one line per check; exit status 1 at the first that fails
@@ -47,6 +48,18 @@ for rule in readme language; do
     "$build/bin/dsoptc" check -Werror $rule.opt || fail "$rule.opt: not accepted"
 done
 echo "rules: accepted"
+
+"$build/bin/dsoptc" adamw -o adamw.cu
+indented "CUresult adamw_enqueue" "$source/docs/outputs.md" >launch.c
+[ -s launch.c ] || fail "outputs.md: no adamw_enqueue"
+cuda=${CUDA_HOME:-${CUDA_PATH:-/usr/local/cuda}}/include
+if [ -e "$cuda/cuda.h" ]; then
+    $cc -std=c11 -Wall -Wextra -Werror -I. -isystem "$cuda" -c launch.c ||
+        fail "outputs.md: adamw_enqueue does not compile"
+    echo "outputs.md: adamw_enqueue compiles"
+else
+    echo "not run: outputs.md's adamw_enqueue, there is no $cuda/cuda.h"
+fi
 
 # Pages that are named in backticks are there: `docs/x.md`, or `x.md` of the same folder.
 grep -oE '`(docs/)?[a-z_]+\.md`' "$source"/README.md "$source"/docs/*.md | tr -d '`' | sort -u >names
