@@ -1,7 +1,9 @@
-/* bench.h - what the parts of bench_step share: a case, its contestants, and the statistics of paired rounds.
+/* bench.h - what the parts of bench_step share: a case, its contestants, and the statistics of
+ * paired rounds.
  *
  *     case    adamw f32, 2 threads, 1 tensor of 1048576
- *     rounds  every contestant in turn, 30 times and more: libtcc 0.526 ns, gcc 0.619 ns, ratio 0.85 [0.84, 0.86]
+ *     rounds  every contestant in turn, 30 times and more:
+ *             libtcc 0.526 ns, gcc 0.619 ns, ratio 0.85 [0.84, 0.86]
  */
 #ifndef BENCH_BENCH_H
 #define BENCH_BENCH_H
@@ -20,7 +22,7 @@ typedef struct BenchCase {
     const BenchRule *rule;
     const char *dtype; /* "f32", "bf16": p, g and states */
     int threads;
-    int64_t tensors, elements; /* elements: of all tensors together */
+    int64_t tensors, elements;     /* elements: of all tensors together */
     int bytes_read, bytes_written; /* per element, by the plan */
 } BenchCase;
 
@@ -39,9 +41,10 @@ bool open_dsopt(Contestant *c, const char *name, const char *backend, const Benc
 bool open_stream(Contestant *c, const BenchCase *bc);
 bool open_torch(Contestant *c, const char *name, const char *python, const BenchCase *bc);
 
-double bench_now(void); /* nanoseconds */
+double bench_now(void);                /* nanoseconds */
 double bench_median(double *v, int n); /* sorts v */
-/* Median of the paired ratios a[i]/b[i], and its 95 % interval from the order statistics of the sign test. */
+/* Median of the paired ratios a[i]/b[i], and its 95 % interval from the order statistics of the
+ * sign test. */
 void bench_ratio(const double *a, const double *b, int n, double *median, double *lo, double *hi);
 /* Bytes per element of the step's plan; false: the rule does not compile. */
 bool bench_bytes(const BenchRule *r, const char *dtype, int *bytes_read, int *bytes_written);

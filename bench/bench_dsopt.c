@@ -1,4 +1,8 @@
-/* bench_dsopt.c - the contestants that are dsopt itself: one rule, one backend, through the public API. */
+/* bench_dsopt.c - the contestants that are dsopt itself: one rule, one backend, through the public
+ * API.
+ *
+ *     adamw bf16, backend "c"  ->  p, g, m and v in bf16, a step of libtcc's code
+ */
 #include "bench.h"
 #include "codegen/codegen.h"
 #include "runtime/dsopt.h"
@@ -7,12 +11,19 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define BENCH_GCC "gcc -O3 -march=native -fno-math-errno" /* what "gcc" means, whatever $CC is */
+
 typedef struct DsoptRun {
     dsopt_context *ctx;
     dsopt_program *prog;
     dsopt_optimizer *opt;
     void *p, *g;
 } DsoptRun;
+
+static bool is_narrow(const char *dtype)
+{
+    return strcmp(dtype, "f32") != 0;
+}
 
 static void fill(void *dst, bool bf16, int64_t n, uint32_t seed, float scale)
 {
@@ -53,7 +64,7 @@ static void close_dsopt(Contestant *c)
 
 static dsopt_status make_optimizer(DsoptRun *r, const BenchCase *bc)
 {
-    bool bf16 = !strcmp(bc->dtype, "bf16");
+    bool bf16 = is_narrow(bc->dtype);
     int64_t each = bc->elements / bc->tensors;
     size_t bytes = bf16 ? 2 : 4;
     dsopt_tensor *t = calloc((size_t)bc->tensors, sizeof *t);
@@ -81,20 +92,27 @@ static dsopt_status make_optimizer(DsoptRun *r, const BenchCase *bc)
     return st;
 }
 
-/* "m=bf16,v=bf16": all states of the rule in the case's dtype; "" for f32. */
-static bool state_storage(const BenchRule *rule, const char *dtype, char *out, size_t size)
+/* The rule's module, as the runtime lowers it for gradients of this dtype; NULL: it does not
+ * compile. */
+static IrModule *rule_module(Arena *a, const BenchRule *rule, const char *dtype)
 {
-    out[0] = 0;
-    if (!strcmp(dtype, "f32")) return true;
-    Arena a = {0};
-    SourceSet sources = {.arena = &a};
-    DiagSink diags = {.arena = &a, .sources = &sources};
+    SourceSet sources = {.arena = a};
+    DiagSink diags = {.arena = a, .sources = &sources};
     size_t len;
     const char *text = stdlib_text(rule->name, &len);
     const char *defines[1] = {rule->defines};
     FrontendOptions fo = {.defines = defines, .ndefines = rule->defines ? 1 : 0};
     int file = text ? source_add(&sources, rule->name, text, len) : -1;
-    IrModule *m = file >= 0 ? compile_source(&a, &diags, file, &fo, true) : NULL;
+    return file >= 0 ? compile_source(a, &diags, file, &fo, is_narrow(dtype)) : NULL;
+}
+
+/* "m=bf16,v=bf16": all states of the rule in the case's dtype; "" for f32. */
+static bool state_storage(const BenchRule *rule, const char *dtype, char *out, size_t size)
+{
+    Arena a = {0};
+    out[0] = 0;
+    if (!is_narrow(dtype)) return true;
+    const IrModule *m = rule_module(&a, rule, dtype);
     for (uint32_t i = 0; m && i < m->nslots; i++) {
         const Slot *s = &m->slots[i];
         if (s->kind != SLOT_STATE || !rate_is_elementwise(s->rate)) continue;
@@ -111,8 +129,12 @@ bool open_dsopt(Contestant *c, const char *name, const char *backend, const Benc
     char storage[256];
     *c = (Contestant){.name = name, .run = run_dsopt, .close = close_dsopt, .self = r};
     if (!r || !state_storage(bc->rule, bc->dtype, storage, sizeof storage)) return free(r), false;
-    dsopt_config config = {.size = sizeof config, .threads = bc->threads, .backend = backend};
-    dsopt_program_options po = {.size = sizeof po, .defines = bc->rule->defines, .storage = storage};
+    dsopt_config config = {.size = sizeof config,
+                           .threads = bc->threads,
+                           .backend = backend,
+                           .cc = strcmp(backend, "cc") == 0 ? BENCH_GCC : NULL};
+    dsopt_program_options po = {
+        .size = sizeof po, .defines = bc->rule->defines, .storage = storage};
     dsopt_status st = dsopt_context_create(&config, &r->ctx);
     if (st == DSOPT_OK) st = dsopt_program_load(r->ctx, bc->rule->name, &po, &r->prog);
     if (st == DSOPT_OK) st = make_optimizer(r, bc);
@@ -125,19 +147,11 @@ bool open_dsopt(Contestant *c, const char *name, const char *backend, const Benc
 bool bench_bytes(const BenchRule *rule, const char *dtype, int *bytes_read, int *bytes_written)
 {
     Arena a = {0};
-    SourceSet sources = {.arena = &a};
-    DiagSink diags = {.arena = &a, .sources = &sources};
-    size_t len;
-    const char *text = stdlib_text(rule->name, &len);
-    const char *defines[1] = {rule->defines};
-    bool narrow = strcmp(dtype, "f32") != 0;
-    FrontendOptions fo = {.defines = defines, .ndefines = rule->defines ? 1 : 0};
-    int file = text ? source_add(&sources, rule->name, text, len) : -1;
-    IrModule *m = file >= 0 ? compile_source(&a, &diags, file, &fo, narrow) : NULL;
+    const IrModule *m = rule_module(&a, rule, dtype);
     *bytes_read = *bytes_written = 0;
     if (m) {
         DType *storage = ARENA_ARRAY(&a, DType, m->nelem);
-        for (uint32_t i = 0; i < m->nelem; i++) storage[i] = narrow ? DT_BF16 : DT_F32;
+        for (uint32_t i = 0; i < m->nelem; i++) storage[i] = is_narrow(dtype) ? DT_BF16 : DT_F32;
         Variant *v = plan_variant(&a, plan_make(&a, m), 0, storage);
         for (uint32_t k = 0; k < v->nkernels; k++) {
             *bytes_read += v->kernels[k].bytes_read;

@@ -1,4 +1,5 @@
-/* bench_latency.c - from source to first step: dsopt_program_load to dsopt_step, libtcc's part of it, and NVRTC.
+/* bench_latency.c - from source to first step: dsopt_program_load to dsopt_step, libtcc's part of
+ * it, and NVRTC.
  *
  *     latency adamw: load to first step 1.1 ms, libtcc 0.6 ms, NVRTC compute_75 48 ms
  */
@@ -47,7 +48,8 @@ static void plan_adamw(Planned *x)
     FrontendOptions fo = {0};
     size_t len;
     const char *text = stdlib_text("adamw", &len);
-    IrModule *m = compile_source(&x->arena, &diags, source_add(&sources, "adamw.opt", text, len), &fo, false);
+    IrModule *m =
+        compile_source(&x->arena, &diags, source_add(&sources, "adamw.opt", text, len), &fo, false);
     if (!m) exit(1);
     DType *storage = ARENA_ARRAY(&x->arena, DType, m->nelem);
     for (uint32_t i = 0; i < m->nelem; i++) storage[i] = DT_F32;
@@ -64,7 +66,9 @@ static double libtcc(const Planned *x)
     BuiltVariant v;
     BuiltScalars s;
     double start = bench_now();
-    if (!c->build_variant(x->plan, x->variant, &o, &v, &why) || !c->build_scalars(x->plan, &o, &s, &why)) exit(1);
+    if (!c->build_variant(x->plan, x->variant, &o, &v, &why) ||
+        !c->build_scalars(x->plan, &o, &s, &why))
+        exit(1);
     double ns = bench_now() - start;
     c->free_image(v.image);
     c->free_image(s.image);
@@ -93,10 +97,13 @@ void bench_latency(bool csv)
         tcc[i] = libtcc(&x);
     }
     for (int i = 0; i < 5; i++) gpu[i] = nvrtc(&x);
-    double l = bench_median(load, ROUNDS) / 1e6, t = bench_median(tcc, ROUNDS) / 1e6, g = bench_median(gpu, 5) / 1e6;
+    double l = bench_median(load, ROUNDS) / 1e6, t = bench_median(tcc, ROUNDS) / 1e6,
+           g = bench_median(gpu, 5) / 1e6;
     arena_free(&x.arena);
     if (csv) {
-        fprintf(stderr, "latency adamw: load to first step %.3f ms, libtcc %.3f ms, NVRTC %.1f ms\n", l, t, g);
+        fprintf(stderr,
+                "latency adamw: load to first step %.3f ms, libtcc %.3f ms, NVRTC %.1f ms\n", l, t,
+                g);
         return;
     }
     printf("latency adamw: load to first step %.3f ms, libtcc %.3f ms, ", l, t);

@@ -1,8 +1,9 @@
-/* bench_step.c - times the step: the libtcc tile backend beside standalone C through a compiler, an in-place stream of the same bytes
- * (the memory limit) and PyTorch, all in one run, interleaved, so that what else the machine does falls on all alike.
+/* bench_step.c - times the step: the libtcc tile backend beside standalone C through gcc, an
+ * in-place stream of the same bytes (the memory limit) and PyTorch, all in one run, interleaved, so
+ * that what else the machine does falls on all alike.
  *
- *     bench_step --rules adamw,lion --dtypes f32 --sizes 64K,1M,10000x100 --threads 1,2 --torch python3
- *     adamw f32 1 thread 1 x 1048576: libtcc 0.526 ns 53.2 GB/s | gcc 0.619 ratio 0.85 [0.84, 0.86] | ...
+ *     bench_step --rules adamw --dtypes f32 --sizes 1M,10000x100 --threads 1,2 --torch python3
+ *     adamw f32 1 thread 1 x 1048576: libtcc 0.526 ns 53.2 GB/s | gcc 0.619 ratio 0.85 [0.84, 0.86]
  *
  * A ratio is libtcc's time over the other's, the median of paired rounds, with its 95 % interval.
  */
@@ -14,6 +15,8 @@
 #include <string.h>
 
 enum { CONTESTANTS = 5 };
+
+static const char *const dtypes[] = {"f32", "bf16"};
 
 static const BenchRule rules[] = {{"adamw", "adamw", NULL, "adamw"},
                                   {"lion", "lion", NULL, NULL},
@@ -54,8 +57,10 @@ static bool parse_size(const char *s, int64_t *tensors, int64_t *elements)
 
 static int usage(void)
 {
-    fprintf(stderr, "bench_step [--rules adamw,lion,sgd-momentum,lamb] [--dtypes f32,bf16] [--sizes 4K,64K,1M,16M,64M,10000x100]\n"
-                    "           [--threads 1,2] [--rounds 31] [--torch PYTHON] [--csv] [--no-latency]\n");
+    fprintf(stderr,
+            "bench_step [--rules adamw,lion,sgd-momentum,lamb] [--dtypes f32,bf16] [--sizes "
+            "4K,64K,1M,16M,64M,10000x100]\n"
+            "           [--threads 1,2] [--rounds 31] [--torch PYTHON] [--csv] [--no-latency]\n");
     return 2;
 }
 
@@ -72,8 +77,9 @@ static void print_case(const BenchCase *bc, Contestant *cs, int n, const Setting
 {
     double bytes = bc->bytes_read + bc->bytes_written;
     if (!s->csv)
-        printf("%s %s %d thread%s %lld x %lld:", bc->rule->label, bc->dtype, bc->threads, bc->threads > 1 ? "s" : "",
-               (long long)bc->tensors, (long long)(bc->elements / bc->tensors));
+        printf("%s %s %d thread%s %lld x %lld:", bc->rule->label, bc->dtype, bc->threads,
+               bc->threads > 1 ? "s" : "", (long long)bc->tensors,
+               (long long)(bc->elements / bc->tensors));
     for (int i = 0; i < n; i++) {
         double ratio, lo, hi;
         bench_ratio(cs[0].ns, cs[i].ns, s->rounds, &ratio, &lo, &hi);
@@ -83,8 +89,8 @@ static void print_case(const BenchCase *bc, Contestant *cs, int n, const Setting
         double per = bench_median(sorted, s->rounds) / (double)bc->elements;
         free(sorted);
         if (s->csv)
-            printf("%s,%s,%s,%d,%lld,%lld,%.4f,%.3f\n", bc->rule->label, bc->dtype, cs[i].name, bc->threads,
-                   (long long)bc->tensors, (long long)bc->elements, per, bytes / per);
+            printf("%s,%s,%s,%d,%lld,%lld,%.4f,%.3f\n", bc->rule->label, bc->dtype, cs[i].name,
+                   bc->threads, (long long)bc->tensors, (long long)bc->elements, per, bytes / per);
         else if (i == 0)
             printf(" %s %.3f ns %.1f GB/s", cs[i].name, per, bytes / per);
         else
@@ -126,13 +132,13 @@ static void run_case(BenchCase *bc, const Settings *s)
 
 static int run_all(const Settings *s)
 {
-    static const char *const dtypes[] = {"f32", "bf16"};
     if (s->csv) printf("rule,dtype,backend,threads,tensors,elements,ns_per_param,gbps\n");
     for (size_t r = 0; r < sizeof rules / sizeof *rules; r++) {
         if (!listed(s->rules, rules[r].label)) continue;
         for (size_t d = 0; d < 2; d++) {
             if (!listed(s->dtypes, dtypes[d])) continue;
-            for (const char *size = s->sizes; size; size = strchr(size, ','), size = size ? size + 1 : NULL) {
+            for (const char *size = s->sizes; size;
+                 size = strchr(size, ','), size = size ? size + 1 : NULL) {
                 BenchCase bc = {.rule = &rules[r], .dtype = dtypes[d]};
                 if (!parse_size(size, &bc.tensors, &bc.elements)) return usage();
                 for (const char *t = s->threads; t; t = strchr(t, ','), t = t ? t + 1 : NULL) {
@@ -147,14 +153,25 @@ static int run_all(const Settings *s)
     return 0;
 }
 
-static bool all_known(const char *list, const char *what)
+static bool is_label(const char *word, size_t n)
+{
+    for (size_t r = 0; r < sizeof rules / sizeof *rules; r++)
+        if (strlen(rules[r].label) == n && !strncmp(rules[r].label, word, n)) return true;
+    return false;
+}
+
+static bool is_dtype(const char *word, size_t n)
+{
+    for (size_t d = 0; d < sizeof dtypes / sizeof *dtypes; d++)
+        if (strlen(dtypes[d]) == n && !strncmp(dtypes[d], word, n)) return true;
+    return false;
+}
+
+static bool all_known(const char *list, const char *what, bool (*known)(const char *, size_t))
 {
     for (const char *p = list; p; p = strchr(p, ','), p = p ? p + 1 : NULL) {
-        bool known = false;
         size_t n = strcspn(p, ",");
-        for (size_t r = 0; r < sizeof rules / sizeof *rules; r++)
-            known |= strlen(rules[r].label) == n && !strncmp(rules[r].label, p, n);
-        if (known) continue;
+        if (known(p, n)) continue;
         fprintf(stderr, "bench_step: no %s '%.*s'\n", what, (int)n, p);
         return false;
     }
@@ -163,12 +180,17 @@ static bool all_known(const char *list, const char *what)
 
 int main(int argc, char **argv)
 {
-    static const struct option longs[] = {{"rules", 1, NULL, 'r'},   {"dtypes", 1, NULL, 'd'}, {"sizes", 1, NULL, 's'},
-                                          {"threads", 1, NULL, 't'}, {"torch", 1, NULL, 'p'},  {"rounds", 1, NULL, 'n'},
-                                          {"csv", 0, NULL, 'c'},     {"no-latency", 0, NULL, 'l'}, {"help", 0, NULL, 'h'},
-                                          {0}};
-    Settings s = {.rules = "adamw,lion,sgd-momentum,lamb", .dtypes = "f32,bf16", .sizes = "4K,64K,1M,16M,64M,10000x100",
-                  .threads = "1,2", .rounds = 31, .latency = true};
+    static const struct option longs[] = {{"rules", 1, NULL, 'r'}, {"dtypes", 1, NULL, 'd'},
+                                          {"sizes", 1, NULL, 's'}, {"threads", 1, NULL, 't'},
+                                          {"torch", 1, NULL, 'p'}, {"rounds", 1, NULL, 'n'},
+                                          {"csv", 0, NULL, 'c'},   {"no-latency", 0, NULL, 'l'},
+                                          {"help", 0, NULL, 'h'},  {0}};
+    Settings s = {.rules = "adamw,lion,sgd-momentum,lamb",
+                  .dtypes = "f32,bf16",
+                  .sizes = "4K,64K,1M,16M,64M,10000x100",
+                  .threads = "1,2",
+                  .rounds = 31,
+                  .latency = true};
     for (int c; (c = getopt_long(argc, argv, "h", longs, NULL)) != -1;) switch (c) {
         case 'r': s.rules = optarg; break;
         case 'd': s.dtypes = optarg; break;
@@ -180,6 +202,8 @@ int main(int argc, char **argv)
         case 'l': s.latency = false; break;
         default: return usage();
         }
-    if (optind < argc || s.rounds < 3 || !all_known(s.rules, "rule")) return usage();
+    if (optind < argc || s.rounds < 3 || !all_known(s.rules, "rule", is_label) ||
+        !all_known(s.dtypes, "dtype", is_dtype))
+        return usage();
     return run_all(&s);
 }

@@ -1,6 +1,8 @@
-/* bench_stream.c - the memory limit: as many bytes read and written per element as the step, in place, and no arithmetic to speak of.
+/* bench_stream.c - the memory limit: as many bytes read and written per element as the step, in
+ * place, and no arithmetic to speak of.
  *
- *     AdamW f32 reads 16 and writes 12 bytes: a buffer of 12 bytes per element is updated in place, one of 4 is read.
+ *     AdamW f32 reads 16 and writes 12 bytes:
+ *     a buffer of 12 bytes per element is updated in place, one of 4 is read
  */
 #include "bench.h"
 #include <pthread.h>
@@ -44,7 +46,8 @@ static void *run_piece(void *arg)
     Stream *s = p->s;
     int64_t a0 = s->nrw / s->threads * p->index, b0 = s->nro / s->threads * p->index;
     for (int i = 0; i < p->n; i++)
-        s->sums[p->index * 16] += sweep(s->rw + a0, s->nrw / s->threads, s->ro + b0, s->nro / s->threads);
+        s->sums[p->index * 16] +=
+            sweep(s->rw + a0, s->nrw / s->threads, s->ro + b0, s->nro / s->threads);
     return NULL;
 }
 
