@@ -176,11 +176,17 @@ static bool build_variant(const Plan *p, const Variant *v, const BackendOptions 
     return true;
 }
 
-static void *find_program(const Plan *p, const ScalarProgram *sp, const Image *image, StrBuf *why)
+/* Names of the programs, then of the commit programs. */
+static const char **program_names(Arena *a, const Plan *p)
 {
-    StrBuf name = {.arena = why->arena};
-    emit_program_name(&name, p, sp);
-    return tcc_image_symbol(&image->code, name.text);
+    const char **names = ARENA_ARRAY(a, const char *, p->nprograms + p->ncommit + 1);
+    for (uint32_t i = 0; i < p->nprograms + p->ncommit; i++) {
+        StrBuf name = {.arena = a};
+        emit_program_name(&name, p,
+                          i < p->nprograms ? &p->programs[i] : &p->commit[i - p->nprograms]);
+        names[i] = name.text;
+    }
+    return names;
 }
 
 static bool build_scalars(const Plan *p, const BackendOptions *o, BuiltScalars *out, StrBuf *why)
@@ -189,13 +195,13 @@ static bool build_scalars(const Plan *p, const BackendOptions *o, BuiltScalars *
     StrBuf text = {.arena = why->arena};
     if (refuse_f64(p, why) || !find_level(o, &level, why)) return false;
     emit_tile_scalars(&text, p);
-    Image *image =
-        compile(p, text.text ? text.text : "", NULL, level, p->nprograms + p->ncommit, why);
+    /* Before the image, which an arena without memory would jump away from. */
+    const char **names = program_names(why->arena, p);
+    uint32_t n = p->nprograms + p->ncommit;
+    Image *image = compile(p, text.text ? text.text : "", NULL, level, n, why);
     if (!image) return false;
-    for (uint32_t i = 0; i < p->nprograms; i++)
-        image->functions[i] = find_program(p, &p->programs[i], image, why);
-    for (uint32_t i = 0; i < p->ncommit; i++)
-        image->functions[p->nprograms + i] = find_program(p, &p->commit[i], image, why);
+    for (uint32_t i = 0; i < n; i++)
+        image->functions[i] = tcc_image_symbol(&image->code, names[i]);
     *out = (BuiltScalars){(DsScalarFn *)image->functions,
                           (DsScalarFn *)image->functions + p->nprograms, image};
     return true;

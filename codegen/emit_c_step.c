@@ -5,8 +5,8 @@
  * bits as the runtime gives for that tensor alone; returns 1 when the step was applied, 0 when the
  * rule skipped it or the tensor is empty.
  *
- *     int adamw_step(int64_t numel, float *p, const float *g, float *m, float *v, const adamw_hyper
- * *hyper, int64_t t);
+ *     int adamw_step(int64_t numel, float *p, const float *g, float *m, float *v,
+ *                    const adamw_hyper *hyper, int64_t t);
  */
 #include "emit_c.h"
 #include <string.h>
@@ -62,7 +62,7 @@ static const char *block_at(Arena *a, const Slot *s)
     return arena_printf(a, "%s[%u]", emit_blocks[s->level], (unsigned)s->index);
 }
 
-static void set_property(StrBuf *out, const Plan *p, const Variant *v, const Slot *s)
+static void set_property(StrBuf *out, const Variant *v, const Slot *s)
 {
     const char *at = block_at(out->arena, s);
     if (strcmp(s->name, "ndim") == 0 || strcmp(s->name, "rows") == 0 ||
@@ -72,7 +72,6 @@ static void set_property(StrBuf *out, const Plan *p, const Variant *v, const Slo
         sb_printf(out, "    %s = %d;\n", at, 8 * dtype_size(v->storage[1]));
     else
         sb_printf(out, "    %s = (double)numel;\n", at);
-    (void)p;
 }
 
 /* Puts hyperparameters, states, counters and properties into the blocks. */
@@ -89,7 +88,7 @@ static void fill_blocks(StrBuf *out, const Plan *p, const Variant *v)
         else if (s->kind == SLOT_COUNT)
             sb_printf(out, "    %s = (double)(t - 1);\n", block_at(a, s));
         else if (s->kind == SLOT_PROP)
-            set_property(out, p, v, s);
+            set_property(out, v, s);
     }
     sb_puts(out, "    cls[0] = (double)(t - 1);\n");
 }

@@ -211,11 +211,11 @@ static bool nvrtc_no_memory(NvrtcResult *result)
 static bool nvrtc_check_arch(const char *arch, NvrtcOutput output, NvrtcResult *result)
 {
     bool real = !strncmp(arch, "sm_", 3), virtual = !strncmp(arch, "compute_", 8);
-    int count = 0, archs[128], number = 0, end = 0;
+    int count = 0, archs[128], number = 0;
     char known[600] = "";
     size_t used = 0;
 
-    if ((!real && !virtual) || sscanf(strchr(arch, '_') + 1, "%9d%n", &number, &end) != 1)
+    if ((!real && !virtual) || sscanf(strchr(arch, '_') + 1, "%9d", &number) != 1)
         return nvrtc_fail(result,
                           "unknown architecture \"%s\": compute_NN or sm_NN, as in "
                           "compute_75 or sm_90",

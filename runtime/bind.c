@@ -13,11 +13,7 @@
 
 /* In elements: what a row costs before its first one; what is left to one thread; what is not worth
  * waking others for. */
-enum {
-    ROW_COST = 64,
-    SMALL_WORK = 12000,
-    BRIEF_WORK = 64000
-}; /* in elements: what a row costs before its first one; what is left to one thread */
+enum { ROW_COST = 64, SMALL_WORK = 12000, BRIEF_WORK = 64000 };
 
 static size_t rows_of(int64_t numel)
 {
