@@ -32,7 +32,7 @@ typedef struct DsArgs {
     int64_t npartial;
 } DsArgs;
 
-/* scratch: memory of the calling thread, aligned to 64, of at least KernelSet.scratch_bytes. */
+/* scratch: memory of the calling thread, aligned to 64, of at least BuiltVariant.scratch_bytes. */
 typedef void (*DsKernelFn)(const DsArgs *args, int64_t begin, int64_t end, void *scratch);
 typedef void (*DsScalarFn)(double *global, double *group, double *cls, double *tensor);
 #endif

@@ -6,8 +6,8 @@
  * and is removed; on failure nothing is left and `why` holds the compiler's own messages, or says
  * what is missing; working memory is why's arena.
  *
- *     cc_compile(text, "adamw.o", false, NULL, &why)    cc -O3 -march=native -fno-math-errno
- * -ffp-contract=off -fPIC -c …
+ *     cc_compile(text, "adamw.o", false, NULL, &why)
+ *     ->  cc -O3 -march=native -fno-math-errno -ffp-contract=off -fPIC -c …
  */
 #include "emit_c.h"
 #include <dlfcn.h>

@@ -1,12 +1,12 @@
 /* backend_cuda.c - CUDA text through NVRTC to PTX or cubin.
  *
  * Requires: for build, libnvrtc (opened at run time, nvrtc.h); no GPU and no driver. Ensures: the
- * project's meaning of arithmetic
- * (--fmad=false --prec-div=true --prec-sqrt=true --ftz=false), no warnings; PTX begins with the
- * comment that tells how to launch it; on failure `why` says what is missing or wrong.
+ * project's meaning of arithmetic (--fmad=false --prec-div=true --prec-sqrt=true --ftz=false), no
+ * warnings; PTX begins with the comment that tells how to launch it; on failure `why` says what is
+ * missing or wrong.
  *
- *     cuda_build(plan, variant, "compute_75", false, &ptx, &why)    .version 9.0 … .visible .entry
- * adamw_k0(
+ *     cuda_build(plan, variant, "compute_75", false, &ptx, &why)
+ *     ->  .version 9.0 … .visible .entry adamw_k0(
  */
 #include "emit_cuda.h"
 #include "nvrtc.h"

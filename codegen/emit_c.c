@@ -8,8 +8,8 @@
  * which gcc and clang turn into vector code; reductions keep 128 lanes in an array
  * (docs/numerics.md).
  *
- *     adamw:  adamw_s0_group, adamw_s0_class, adamw_k0, adamw_commit_tensor, …, and
- * adamw_step(numel, p, g, m, v, &hyper, t)
+ *     adamw:  adamw_s0_group, adamw_s0_class, adamw_k0, adamw_commit_tensor, …,
+ *             and adamw_step(numel, p, g, m, v, &hyper, t)
  */
 #include "emit_c.h"
 #include "plan_internal.h"

@@ -5,8 +5,7 @@
  * device pointers are uint64_t (CUdeviceptr), structures are laid out as in the device text, and
  * NAME_launches lists the launches of a step in their order.
  *
- *     {"adamw_s0", DS_LAUNCH_SCALARS, 0}, {"adamw_k0", DS_LAUNCH_ROWS, 0}, {"adamw_commit",
- * DS_LAUNCH_SCALARS, 0}
+ *     {"adamw_s0", DS_LAUNCH_SCALARS, 0, 0, 0}, {"adamw_k0", DS_LAUNCH_ROWS, 0, 1, 0}, …
  */
 #include "emit_c.h"
 #include "emit_cuda.h"

@@ -5,8 +5,8 @@
  * result may have a narrower rate than the operands had. Constants fold in f64 or f32, as their
  * type says, through the rows of ops.def, to infinities and NaNs, too.
  *
- *     mul x 1 -> x    select true a b -> a    pow x 2 -> mul x x    not (eq a b) -> ne a b    div 1
- * 0 -> inf
+ *     mul x 1 -> x          select true a b -> a    pow x 2 -> mul x x
+ *     not (eq a b) -> ne a b    div 1 0 -> inf
  */
 #include "fn.h"
 #include "ir_impl.h"

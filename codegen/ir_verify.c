@@ -5,8 +5,8 @@
  * given. Ensures: on false, `why` has one line that names the body and the instruction. Rules are
  * numbered as in docs/ir.md.
  *
- *     %3:f32.element = mul %1 %0, %1 f64.group  ->  "body sgd step: %3: f64 meets elements without
- * round"
+ *     %3:f32.element = mul %1 %0, %1 f64.group
+ *     ->  "body sgd step: %3: f64 meets elements without round"
  */
 #include "ir_impl.h"
 #include "plan.h"

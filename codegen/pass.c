@@ -1,7 +1,6 @@
 /* pass.c - the passes by name (pass.def), and running them all with the verifier between.
  *
- *     ir_run_passes(a, m, "dce", &text, &why)  ->  the last pass's module; text: the module after
- * dce
+ *     ir_run_passes(a, m, "dce", &text, &why)  ->  the last pass's module; text: that after dce
  */
 #include "ir_impl.h"
 #include <string.h>

@@ -10,7 +10,7 @@
  *
  *     lamb, clipped:  %1 = sumsq[all] %0 rides in phase 0, sumsq(p) and sumsq(u) in phase 1;
  *                     s0_class: 1 - b1^t, …; s1_group: the clip factor; s2_tensor: the trust ratio;
- * commit: t, grad_norm, s
+ *                     commit: t, grad_norm, s
  */
 #include "plan_internal.h"
 #include <string.h>

@@ -5,9 +5,11 @@
  * class, tensor), the kernels of k over the tensors, and the joining of the partial results of k's
  * reductions; after the last phase, the commit programs store scalar state.
  *
- *     LAMB with a global clip:  phase 0: kernel g -> sumsq[all];  phase 1: scalars (clip factor,
- * bias corrections), kernel m, v stored, sumsq(p), sumsq(u);  phase 2: scalars (trust ratio),
- * kernel p stored;  commit: t, s, grad_norm
+ *     LAMB with a global clip
+ *       phase 0:  kernel: g -> sumsq[all]
+ *       phase 1:  scalars: clip factor, bias corrections;  kernel: m, v stored, sumsq(p), sumsq(u)
+ *       phase 2:  scalars: trust ratio;  kernel: p stored
+ *       commit:   t, s, grad_norm
  *
  * Where scalars live. Every scalar slot and every scalar value that crosses from one program or
  * kernel to another is one double (bool: 0 or 1; f32: exactly) in a block of its level:

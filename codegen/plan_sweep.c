@@ -9,8 +9,9 @@
  * stores (earliest and last only where that is too many), and for each adds temporaries one by one
  * while they save bytes.
  *
- *     lamb, f32:     phase 1 stores m, v; phase 2 reloads them and computes the direction again 44
- * bytes lamb, bf16 m:  a stored m is not the m' that the direction needs: all stores in phase 2
+ *     lamb, f32:     phase 1 stores m, v; phase 2 reloads them and computes the direction again
+ *     lamb, bf16 m:  a stored m is not the m' that the direction needs: phase 1 leaves the
+ *                    direction in a temporary, phase 2 reads it
  */
 #include "plan_internal.h"
 #include <limits.h>

@@ -5,8 +5,8 @@
  * tile's end; registers are shared by values that do not live at the same time, and an output may
  * take the register of an input of the same call.
  *
- *     %18 stored to m (f32), last read of the old m in the call that makes %18    ->    %18 lives
- * in m, no move
+ *     %18 stored to m (f32), last read of the old m in the call that makes %18
+ *     ->  %18 lives in m, no move
  */
 #include "select_internal.h"
 #include <string.h>

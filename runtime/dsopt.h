@@ -189,8 +189,9 @@ typedef struct dsopt_program_options {
 DSOPT_API dsopt_status dsopt_program_load(dsopt_context *ctx, const char *path_or_name,
                                           const dsopt_program_options *options,
                                           dsopt_program **out);
-/* The same from text; `label` stands for the file name in messages (NULL: "<text>"). `import` sees the
- * folder that the label names, if it does not begin with '<', include_dirs and the standard library. */
+/* The same from text; `label` stands for the file name in messages (NULL: "<text>"). `import` sees
+ * the folder that the label names, if it does not begin with '<', include_dirs and the standard
+ * library. */
 DSOPT_API dsopt_status dsopt_program_compile(dsopt_context *ctx, const char *text,
                                              const char *label,
                                              const dsopt_program_options *options,

@@ -3,8 +3,8 @@
  * Requires nothing of a context but that it exists. A message always finds room: one line in the
  * context itself; longer texts where there is memory, else their first line.
  *
- *     error_set(ctx, DSOPT_OUT_OF_RANGE, "lr = %g is outside of [0, 1)", v)  ->  its second
- * argument dsopt_error_message(ctx)  ->  "lr = -1 is outside of [0, 1)"
+ *     error_set(ctx, DSOPT_OUT_OF_RANGE, "lr = %g is outside of [0, 1)", v)  ->  DSOPT_OUT_OF_RANGE
+ *     dsopt_error_message(ctx)  ->  "lr = -1 is outside of [0, 1)"
  */
 #define _GNU_SOURCE
 #include "internal.h"

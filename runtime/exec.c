@@ -6,8 +6,8 @@
  * and cannot fail. Guards decide every store, so that a skipped step runs through and moves
  * nothing.
  *
- *     LAMB: phase 0: rows 0 … 99 | 100 … 199 -> partial -> norm; phases 1, 2; commit t, s,
- * grad_norm
+ *     LAMB: phase 0: rows 0 … 99 | 100 … 199 -> partial -> norm; phases 1, 2;
+ *           commit t, s, grad_norm
  */
 #include "internal.h"
 

@@ -112,7 +112,8 @@ static inline void fpenv_restore(const unsigned *saved)
     fpenv_leave(*saved);
 }
 /* From here to the end of the block. */
-#define FPENV_HERE __attribute__((cleanup(fpenv_restore), unused)) unsigned fpenv_saved = fpenv_enter()
+#define FPENV_HERE                                                                                 \
+    __attribute__((cleanup(fpenv_restore), unused)) unsigned fpenv_saved = fpenv_enter()
 
 /* All that arithmetic, and reading and writing of numbers, depends on in the calling thread: both
  * floating-point units and the locale. For calls that compile. */

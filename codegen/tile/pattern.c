@@ -3,8 +3,8 @@
  * Requires: rows that are well formed (tests/tile/test_select.c checks each). Ensures: trees of
  * static storage, made once, by whichever thread comes first.
  *
- *     "SQ(V1)" -> PAT_SQUARE of leaf;  "O1(x)" -> x with output 1;  "DIVS(x, D0)" -> DIV;  "WITH(x,
- * y)" -> both
+ *     "SQ(V1)" -> PAT_SQUARE of leaf;  "O1(x)" -> x with output 1;  "DIVS(x, D0)" -> DIV;
+ *     "WITH(x, y)" -> both
  */
 #include "codegen/tile/pattern.h"
 #include <pthread.h>

@@ -2,8 +2,8 @@
  * other by built code.
  *
  *   in:  a plan of lamb, its kernels and programs, sizes {1, 4097}
- *   out: rig_step(&r, &code) steps both; rig_same(&r, "lamb, gcc -O3") checks every bit of p,
- * states, counters and exports
+ *   out: rig_interp(&r) and rig_run(&r, &code) step; rig_same(&r, "lamb, gcc -O3") checks every bit
+ *        of p, states, counters and exports
  *
  * The built side is run by the simplest executor there is: one thread, phase by phase. */
 #ifndef DSOPT_TESTS_EMIT_RIG_H

@@ -1,8 +1,8 @@
 /* CUDA text through NVRTC, for every rule: what must hold before anything runs on a device.
  *
  *   test_cuda quick    three rules of tests/plan/ir;   test_cuda all    the standard library, too
- *   compute_75 and sm_90: no warnings; f32 moves 16 bytes at a time; no multiply-add but those that
- * a rule writes; no spills (ptxas)
+ *   compute_75 and sm_90: no warnings; f32 moves 16 bytes at a time; no multiply-add but those
+ *   that a rule writes; no spills (ptxas)
  *
  * Without NVRTC the test says what is missing and is skipped; without ptxas the spills alone are
  * not looked at, and it says so. */

@@ -2,8 +2,8 @@
  * that plays threads, warps and blocks (shim_device.h), launched as its generated .h says, and
  * compared with the interpreter.
  *
- *   test_cuda_bits quick    three rules of tests/plan/ir;   test_cuda_bits all    the standard
- * library, too
+ *   test_cuda_bits quick    three rules of tests/plan/ir
+ *   test_cuda_bits all      the standard library, too
  *
  * What this cannot see is what a device alone can get wrong: memory ordering, and the arithmetic of
  * its instructions. */

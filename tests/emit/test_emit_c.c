@@ -2,8 +2,8 @@
  *
  *   test_emit_c gcc -O3 -march=native -fno-math-errno
  *   every rule × storage: compiled by that command without a warning; kernels and programs over
- * many tensors, and NAME_step over one, three steps each, gradients with NaN and infinities in the
- * second
+ *   many tensors, and NAME_step over one, three steps each, gradients with NaN and infinities in
+ *   the second
  *
  * Where the compiler is missing the test says so and is skipped. */
 #include "rig.h"

@@ -50,7 +50,7 @@ static void environment(void)
     }
 }
 
-/* ---- calls that compute outside of a step ----------------------------------------------------- */
+/* ---- calls that compute outside of a step ---------------------------------------------------- */
 
 /* Constants that are folded, options, initial values, a default of others, small numbers in and
  * out: everything but the step itself runs in `strange` surroundings. */

@@ -2,8 +2,8 @@
  * the rules that speed is measured on are covered by as few calls as they should be.
  *
  *     TILE(average, F, (S0, V0, S1, V1), ADD(MUL(S0, V0), MUL(S1, V1)))
- *     ->  %6 = add (mul s0 v0) (mul s1 v1); store  ->  one call, of an operator that covers 3
- * operations
+ *     ->  %6 = add (mul s0 v0) (mul s1 v1); store
+ *     ->  one call, of an operator that covers 3 operations
  */
 #include "../check.h"
 #include "cases.h"
