@@ -24,7 +24,7 @@ chmod +x "$work/python"
 want="libtcc stream torch-fused torch-foreach"
 if command -v gcc >/dev/null; then want="libtcc gcc stream torch-fused torch-foreach"; fi
 for dtype in f32 bf16; do
-    CC=/none timeout 60 "$bench" --rules adamw --dtypes $dtype --sizes 4K,10x10 --threads 1,2 \
+    CC=/none timeout 140 "$bench" --rules adamw --dtypes $dtype --sizes 4K,10x10 --threads 1,2 \
         --rounds 3 --csv --no-latency --torch "$work/python" >"$work/csv" || fail "status $?"
     head -1 "$work/csv" | grep -qx 'rule,dtype,backend,threads,tensors,elements,ns_per_param,gbps' ||
         fail "the head is $(head -1 "$work/csv")"

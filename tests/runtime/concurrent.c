@@ -6,8 +6,10 @@
  */
 #define _GNU_SOURCE
 #include "rt.h"
+#include <dirent.h>
 #include <pthread.h>
 #include <sched.h>
+#include <unistd.h>
 
 enum { THREADS = 4, N = 20000, SMALL = 300, STEPS = 6 };
 
@@ -137,6 +139,16 @@ static void pools(void)
     }
 }
 
+/* Threads of this process; one that was joined may be seen for a moment longer. */
+static int tasks(void)
+{
+    int n = 0;
+    DIR *d = opendir("/proc/self/task");
+    while (d && readdir(d)) n++;
+    if (d) closedir(d);
+    return n - 2; /* . and .. */
+}
+
 /* threads = 0 takes the processors that the calling thread may run on, and works on one alone. */
 static void affinity(void)
 {
@@ -145,11 +157,18 @@ static void affinity(void)
     CPU_ZERO(&one);
     for (int c = 0; c < CPU_SETSIZE && CPU_COUNT(&one) == 0; c++)
         if (CPU_ISSET(c, &before)) CPU_SET(c, &one);
+    usleep(20000);
+    const int alone = tasks(); /* ThreadSanitizer has one of its own */
     for (int k = 0; k < 2; k++) {
-        REQUIRE(sched_setaffinity(0, sizeof one, k ? &before : &one) == 0, "affinity");
-        static Job j;
+        const cpu_set_t *set = k ? &before : &one;
+        REQUIRE(sched_setaffinity(0, sizeof *set, set) == 0, "affinity");
         Rt r;
-        rt_open(&r, 1);
+        rt_open(&r, 0);
+        int want = alone + CPU_COUNT(set) - 1;
+        for (int i = 0; i < 1000 && tasks() != want; i++) usleep(1000);
+        CHECK(tasks() == want, "%d threads on %d processors, not %d", tasks(), CPU_COUNT(set),
+              want);
+        static Job j;
         shared[0] = rt_program(&r, "adamw", NULL);
         j.workers = 0;
         j.which = 0;

@@ -62,6 +62,17 @@ static dsopt_status live(Counter *c, Things *x)
     return st;
 }
 
+/* Mappings of code that belong to no file: what libtcc's code runs in. */
+static int code_mappings(void)
+{
+    int n = 0;
+    char line[512];
+    FILE *f = fopen("/proc/self/maps", "r");
+    while (f && fgets(line, sizeof line, f)) n += strstr(line, " r-xp ") && !strpbrk(line, "/[");
+    if (f) fclose(f);
+    return n;
+}
+
 static void die(Things *x)
 {
     dsopt_optimizer_destroy(x->opt);
@@ -74,6 +85,7 @@ int main(int argc, char **argv)
     backend = argc > 1 ? argv[1] : "c";
     Counter all = {0};
     Things x = {0};
+    const int mappings = code_mappings();
     dsopt_status st = live(&all, &x);
     long before_steps = all.made;
     CHECK(st == DSOPT_OK, "%s: %s", dsopt_status_name(st), dsopt_error_message(x.ctx));
@@ -82,6 +94,7 @@ int main(int argc, char **argv)
             CHECK(dsopt_accumulate(x.opt, 1) == DSOPT_OK && dsopt_step(x.opt) == DSOPT_OK, "step");
         CHECK(all.made == before_steps, "steps made %ld allocations", all.made - before_steps);
     }
+    CHECK(code_mappings() > mappings || strcmp(backend, "c") != 0, "no code is seen");
     die(&x);
     CHECK(all.live == 0, "%ld blocks are left", all.live);
     for (long k = 1; k <= before_steps; k++) {
@@ -92,6 +105,7 @@ int main(int argc, char **argv)
               dsopt_status_name(st));
         die(&x);
         CHECK(c.live == 0, "allocation %ld: %ld blocks are left", k, c.live);
+        CHECK(code_mappings() == mappings, "allocation %ld: code is left", k);
     }
     printf("%ld allocations\n", before_steps);
     return check_done();

@@ -1,7 +1,7 @@
 /* rt.h - what the tests of the runtime share: contexts that keep their log, programs from text,
  * tensors in one line.
  *
- *     Rt r = rt_open("c", 2);  dsopt_program *p = rt_program(&r, "sgd", NULL);
+ *     rt_open(&r, 2);  dsopt_program *p = rt_program(&r, "sgd", NULL);
  *     dsopt_tensor t = rt_tensor("w", NULL, DSOPT_F32, w, g, 1, (int64_t[]){n});
  *     dsopt_optimizer *o = rt_optimizer(&r, p, &t, 1);  rt_step(&r, o);  rt_close(&r);
  */
