@@ -82,10 +82,13 @@ static const char *initialised_state(const Writer *x, const Ins *ins)
 
 static void put_leaf(const Writer *x, const Ins *ins)
 {
+    char text[32];
     if (ins->op == IR_CONST && ins->dtype == DT_BOOL) {
         sb_puts(x->out, ins->lit.num != 0 ? "true" : "false");
     } else if (ins->op == IR_CONST) {
-        emit_decimal(x->out, ins->lit.num);
+        bool f32 = ins->dtype == DT_F32;
+        sb_puts(x->out, f32 ? number_format_f32(text, (float)ins->lit.num)
+                            : number_format(text, ins->lit.num));
     } else {
         const Slot *s = &x->m->slots[ins->lit.slot];
         bool t = s->kind == SLOT_COUNT && s->rate == RATE_TENSOR;

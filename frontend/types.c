@@ -149,7 +149,7 @@ double number_parse(const char *text, const char **end, int *error)
     return value;
 }
 
-const char *number_format(char out[32], double value)
+static const char *format(char out[32], double value, bool f32)
 {
     locale_t c = newlocale(LC_ALL_MASK, "C", (locale_t)0);
     locale_t old = c ? uselocale(c) : (locale_t)0;
@@ -157,11 +157,22 @@ const char *number_format(char out[32], double value)
     if (whole) snprintf(out, 32, "%.0f", value);
     for (int digits = 1; !whole && digits <= 17; digits++) {
         snprintf(out, 32, "%.*g", digits, value);
-        if (strtod(out, NULL) == value) break;
+        double back = strtod(out, NULL);
+        if (back == value || (f32 && (float)back == (float)value)) break;
     }
     if (c) {
         uselocale(old);
         freelocale(c);
     }
     return out;
+}
+
+const char *number_format(char out[32], double value)
+{
+    return format(out, value, false);
+}
+
+const char *number_format_f32(char out[32], float value)
+{
+    return format(out, (double)value, true);
 }

@@ -87,4 +87,5 @@ int reduce_by_name(const char *name, size_t len);
 double number_parse(const char *text, const char **end, int *error);
 /* The shortest decimal that reads back equal; "inf", "nan". */
 const char *number_format(char out[32], double value);
+const char *number_format_f32(char out[32], float value); /* that reads back the same f32 */
 #endif

@@ -85,6 +85,7 @@ run 0 --run-pass=dce lamb.ir && cmp -s out lamb.ir || fail "dce changed what dce
 run 0 --dump-after=dce lamb && made out
 run 0 explain lamb && says '44 bytes per element' && says '3 sweeps'
 run 0 explain adamw && says '28 bytes per element'
+run 0 explain lamb -D wd=0.1 && says '[+] 0[.]1 [*] p'
 run 0 explain adamw -D clip=1 && says '32 bytes per element' && says '2 sweeps'
 run 0 --list && says '^adamw '
 run 0 --help && says '--storage'

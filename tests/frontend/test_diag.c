@@ -220,6 +220,8 @@ static void test_numbers(void)
               "%s (comma: %d)", cases[i].text, comma);
     }
     setlocale(LC_NUMERIC, "C");
+    equal("a number of f32", number_format_f32(text, 0.1f), "0.1");
+    equal("a number of f32", number_format_f32(text, 0x1.fffffep127f), "3.4028235e+38");
     const char *end;
     CHECK(number_parse("0.5x", &end, &error) == 0.5 && *end == 'x', "what was not read: %s", end);
     number_parse("1e999", NULL, &error);
