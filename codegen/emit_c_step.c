@@ -29,6 +29,13 @@ bool emit_c_has_state(const Plan *p)
     return false;
 }
 
+static bool has_hyper(const Plan *p)
+{
+    for (uint32_t i = 0; i < p->m->nslots; i++)
+        if (p->m->slots[i].kind == SLOT_HYPER) return true;
+    return false;
+}
+
 bool emit_c_has_shape(const Plan *p)
 {
     for (uint32_t i = 0; i < p->m->nslots; i++) {
@@ -234,6 +241,7 @@ void emit_c_step(StrBuf *out, const Plan *p, const Variant *v)
     sb_puts(out, "\n{\n    if (numel <= 0)\n        return 0;\n");
     declare(out, p, v);
     fill_blocks(out, p, v);
+    if (!has_hyper(p)) sb_puts(out, "    (void)hyper;\n");
     for (int ph = 0; ph <= p->nphases; ph++) {
         call_programs(out, p, ph);
         for (uint32_t i = 0; i < v->nkernels; i++) {

@@ -85,7 +85,7 @@ void emit_line_end(StrBuf *out, const Plan *p, uint32_t body, IrRef ref, int *li
     int at = 0, col;
     if (p->m->sources && b->loc && b->loc[ref].begin)
         source_position(p->m->sources, b->loc[ref].begin, &name, &at, &col);
-    if (name && at != *line && !strstr(name, "*/") && !strchr(name, '\n'))
+    if (name && at != *line && !strstr(name, "*/") && !strstr(name, "/*") && !strchr(name, '\n'))
         sb_printf(out, " /* %s:%d */", name, at);
     *line = at;
     sb_puts(out, "\n");
@@ -114,26 +114,119 @@ DType emit_elem_storage(const Plan *p, const Variant *v, uint32_t elem)
     return elem < p->m->nelem ? v->storage[elem] : DT_F32;
 }
 
-/* Words of C and C++ that a rule could use as a name, and those that emitted functions use for
- * themselves. */
+/* Words of C and C++ that a rule could use as a name, macros that compilers and common headers
+ * define, and names that emitted functions use for themselves. */
 static const char *const keywords[] = {
-    "alignas",   "alignof",  "and",      "asm",      "auto",   "bitand",  "bitor",     "bool",
-    "break",     "case",     "catch",    "char",     "class",  "compl",   "concept",   "const",
-    "constexpr", "continue", "decltype", "default",  "delete", "do",      "double",    "else",
-    "enum",      "explicit", "export",   "extern",   "false",  "float",   "for",       "friend",
-    "goto",      "if",       "inline",   "int",      "long",   "mutable", "namespace", "new",
-    "noexcept",  "not",      "nullptr",  "operator", "or",     "private", "protected", "public",
-    "register",  "requires", "restrict", "return",   "short",  "signed",  "sizeof",    "static",
-    "struct",    "switch",   "template", "this",     "throw",  "true",    "try",       "typedef",
-    "typeid",    "typename", "union",    "unsigned", "using",  "virtual", "void",      "volatile",
-    "while",     "xor",
+    "alignas",
+    "alignof",
+    "and",
+    "and_eq",
+    "asm",
+    "assert",
+    "auto",
+    "bitand",
+    "bitor",
+    "bool",
+    "break",
+    "case",
+    "catch",
+    "char",
+    "class",
+    "co_await",
+    "co_return",
+    "co_yield",
+    "compl",
+    "complex",
+    "concept",
+    "const",
+    "const_cast",
+    "consteval",
+    "constexpr",
+    "constinit",
+    "continue",
+    "decltype",
+    "default",
+    "delete",
+    "do",
+    "double",
+    "dynamic_cast",
+    "else",
+    "enum",
+    "errno",
+    "explicit",
+    "export",
+    "extern",
+    "false",
+    "float",
+    "for",
+    "friend",
+    "goto",
+    "I",
+    "i386",
+    "if",
+    "imaginary",
+    "inline",
+    "int",
+    "linux",
+    "long",
+    "mutable",
+    "namespace",
+    "new",
+    "noexcept",
+    "not",
+    "not_eq",
+    "nullptr",
+    "operator",
+    "or",
+    "or_eq",
+    "private",
+    "protected",
+    "public",
+    "register",
+    "reinterpret_cast",
+    "requires",
+    "restrict",
+    "return",
+    "short",
+    "signed",
+    "sizeof",
+    "static",
+    "static_assert",
+    "static_cast",
+    "stderr",
+    "stdin",
+    "stdout",
+    "struct",
+    "switch",
+    "template",
+    "this",
+    "thread_local",
+    "throw",
+    "true",
+    "try",
+    "typedef",
+    "typeid",
+    "typename",
+    "typeof",
+    "typeof_unqual",
+    "union",
+    "unix",
+    "unsigned",
+    "using",
+    "virtual",
+    "void",
+    "volatile",
+    "while",
+    "xor",
+    "xor_eq",
 };
 static const char *const locals[] = {
-    "args",    "begin",  "c",       "chunk", "chunks", "cls",     "cols",   "count", "end",
-    "first",   "global", "group",   "hyper", "i",      "j",       "k",      "lane",  "lanes",
-    "left",    "main",   "ndim",    "numel", "out",    "partial", "ptr",    "r",     "root",
-    "row",     "rows",   "scratch", "sqrt",  "sqrtf",  "state",   "stride", "t",     "tensor",
-    "tensors", "thread", "tree",    "width", "x",
+    "args",   "begin",   "block",   "blockDim",  "blockIdx", "c",        "chunk",  "chunks",
+    "cls",    "cols",    "count",   "dim3",      "end",      "first",    "global", "gridDim",
+    "group",  "hyper",   "i",       "j",         "k",        "lane",     "lanes",  "left",
+    "main",   "ndim",    "numel",   "out",       "partial",  "ptr",      "r",      "root",
+    "row",    "rows",    "scratch", "sqrt",      "sqrtf",    "state",    "stride", "t",
+    "tensor", "tensors", "thread",  "threadIdx", "tree",     "warpSize", "width",  "x",
 };
 
 static bool is_in(const char *const *list, size_t n, const char *s)
@@ -144,19 +237,40 @@ static bool is_in(const char *const *list, size_t n, const char *s)
     return false;
 }
 
-static bool is_keyword(const char *s)
+/* Whether C, C++ or a header may have taken the name: words, macros (LR, INT64_MAX), what is
+ * reserved to implementations (_Bool, uint64_t). */
+static bool is_taken(const char *s)
 {
-    return is_in(keywords, sizeof keywords / sizeof *keywords, s);
+    size_t n = strlen(s), upper = 0;
+    for (const char *c = s; *c; c++) {
+        if (islower((unsigned char)*c)) break;
+        upper += isupper((unsigned char)*c) != 0;
+        if (!c[1] && upper > 1) return true;
+    }
+    return *s == '_' || (n > 2 && strcmp(s + n - 2, "_t") == 0) ||
+           is_in(keywords, sizeof keywords / sizeof *keywords, s);
+}
+
+/* A word and a number: v12 (a local), x3_m (a name that emit_elem_name makes), float4 and the like
+ * of CUDA. */
+static bool is_word_number(const char *s)
+{
+    static const char *const words[] = {"v",         "char",  "uchar", "short", "ushort",
+                                        "int",       "uint",  "long",  "ulong", "longlong",
+                                        "ulonglong", "float", "double"};
+    size_t n = strcspn(s, "0123456789"), digits = strspn(s + n, "0123456789");
+    if (!digits) return false;
+    if (n == 1 && *s == 'x' && s[n + digits] == '_') return true;
+    for (size_t i = 0; !s[n + digits] && i < sizeof words / sizeof *words; i++)
+        if (strlen(words[i]) == n && strncmp(s, words[i], n) == 0) return true;
+    return false;
 }
 
 /* Whether it can be the name of a variable in an emitted function. */
 static bool is_safe(const char *s)
 {
-    if (is_keyword(s) || is_in(locals, sizeof locals / sizeof *locals, s)) return false;
-    size_t digits = 1;
-    while (isdigit((unsigned char)s[digits])) digits++;
-    if (*s == 'v' && digits > 1 && !s[digits]) return false; /* a local */
-    if (strncmp(s, "ds_", 3) == 0 || strncmp(s, "DS_", 3) == 0 || *s == '_' ||
+    if (is_taken(s) || is_in(locals, sizeof locals / sizeof *locals, s)) return false;
+    if (is_word_number(s) || strncmp(s, "ds_", 3) == 0 || strncmp(s, "Ds", 2) == 0 ||
         !isalpha((unsigned char)*s))
         return false;
     for (; *s; s++) {
@@ -192,7 +306,7 @@ static const char *slot_identifier(Arena *a, const Slot *s)
     const char *dot = s->path ? strchr(s->path, '.') : NULL;
     StrBuf name = {.arena = a};
     emit_identifier(&name, dot ? dot + 1 : s->name);
-    return is_keyword(name.text) ? arena_printf(a, "%s_", name.text) : name.text;
+    return is_taken(name.text) ? arena_printf(a, "%s_", name.text) : name.text;
 }
 
 /* Different paths may become one identifier (a state and its export, clip.eps and clip_eps): later
@@ -217,7 +331,9 @@ const char *emit_module_name(Arena *a, const Plan *p)
 {
     StrBuf name = {.arena = a};
     emit_identifier(&name, p->m->name);
-    return name.text;
+    /* dsopt_step and ds_… are the library's and the emitted text's own. */
+    bool ours = strcmp(name.text, "dsopt") == 0 || strcmp(name.text, "ds") == 0;
+    return ours ? arena_printf(a, "%s_", name.text) : name.text;
 }
 
 uint32_t emit_npartial(const Plan *p, int phase)

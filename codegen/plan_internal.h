@@ -8,7 +8,7 @@
 #define CODEGEN_PLAN_INTERNAL_H
 #include "plan.h"
 
-enum { PLAN_MAX_STORES = 64, PLAN_MAX_TEMPS = 8 };
+enum { PLAN_MAX_TEMPS = 8 };
 
 /* Phases of one body. */
 typedef struct BodyPhases {
@@ -47,13 +47,14 @@ static inline bool plan_is_element_store(const IrModule *m, const IrBody *b, con
 
 /* What a kernel does for one value; SWEEP_NONE: not needed there. */
 typedef struct SweepKernel {
-    uint8_t *how;  /* [ref] 0: not needed, else 1 + ValueHow */
-    uint8_t *from; /* [ref] RELOAD: element slot that holds it; TEMP: which temporary */
+    uint8_t *how;   /* [ref] 0: not needed, else 1 + ValueHow */
+    uint16_t *from; /* [ref] RELOAD: element slot that holds it; TEMP: which temporary */
     int read, written, flops;
 } SweepKernel;
 
 typedef struct Sweeps {
-    int store_phase[PLAN_MAX_STORES]; /* by index into body.stores; -1: not an element store */
+    int *store_phase; /* by index into body.stores; -1: not an element store */
+    uint32_t nstores;
     IrRef temps[PLAN_MAX_TEMPS];
     int temp_phase[PLAN_MAX_TEMPS];
     uint32_t ntemps;
@@ -62,8 +63,7 @@ typedef struct Sweeps {
 } Sweeps;
 
 /* The cheapest sweeps; fewer bytes, then fewer temporaries, then fewer operations. `no_early`: all
- * stores in the last phase and no temporary, which is always possible. False: more element stores
- * than PLAN_MAX_STORES. */
+ * stores in the last phase and no temporary, which is always possible. */
 bool sweep_search(Arena *a, const BodyPhases *bp, const DType *storage, bool no_early,
                   bool no_temps, Sweeps *out);
 #endif

@@ -133,7 +133,7 @@ static bool provide_load(Kernelizer *z, IrRef ref)
     int store = s->stored_by_elem[slot->index];
     if (store >= 0 && z->w->store_phase[store] < z->phase) return false;
     z->k->how[ref] = 1 + VAL_LOAD;
-    z->k->from[ref] = (uint8_t)slot->index;
+    z->k->from[ref] = (uint16_t)slot->index;
     read_slot(z, slot->index, dtype_size(s->storage[slot->index]));
     return true;
 }
@@ -147,7 +147,7 @@ static bool provide_reload(Kernelizer *z, IrRef ref)
             (i < 64 && z->dropped >> i & 1))
             continue;
         z->k->how[ref] = 1 + VAL_RELOAD;
-        z->k->from[ref] = (uint8_t)h->elem;
+        z->k->from[ref] = (uint16_t)h->elem;
         read_slot(z, h->elem, dtype_size(s->storage[h->elem]));
         return true;
     }
@@ -160,7 +160,7 @@ static bool provide_temp(Kernelizer *z, IrRef ref)
         if (z->w->temps[i] != ref || z->w->temp_phase[i] < 0 || z->w->temp_phase[i] >= z->phase)
             continue;
         z->k->how[ref] = 1 + VAL_TEMP;
-        z->k->from[ref] = (uint8_t)i;
+        z->k->from[ref] = (uint16_t)i;
         read_slot(z, z->s->bp->m->nelem + i, 4);
         return true;
     }
@@ -221,6 +221,12 @@ static Kernelizer kernelize(const Search *s, Sweeps *w, int phase, uint64_t drop
     return z;
 }
 
+/* Bytes for values that cannot be had; many of them must not overflow. */
+static int penalty(int impossible)
+{
+    return (impossible < 1000 ? impossible : 1000) * IMPOSSIBLE;
+}
+
 /* Prices the choice in w (phases of stores, temporaries) and fills its kernels; each phase drops
  * reloads that do not pay. */
 static int price(const Search *s, Sweeps *w)
@@ -233,9 +239,9 @@ static int price(const Search *s, Sweeps *w)
         Kernelizer z = kernelize(s, w, ph, dropped);
         for (uint32_t i = 0; i < s->nheld && i < 64; i++) {
             if (w->store_phase[s->held[i].store] >= ph) continue;
-            int before = w->kernels[ph].read + z.impossible * IMPOSSIBLE;
+            int before = w->kernels[ph].read + penalty(z.impossible);
             Kernelizer t = kernelize(s, w, ph, dropped | 1ull << i);
-            if (w->kernels[ph].read + t.impossible * IMPOSSIBLE < before) {
+            if (w->kernels[ph].read + penalty(t.impossible) < before) {
                 dropped |= 1ull << i;
                 z = t;
             } else {
@@ -257,7 +263,7 @@ static int price(const Search *s, Sweeps *w)
             w->bytes += 4;
         }
     }
-    w->bytes += impossible * IMPOSSIBLE;
+    w->bytes += penalty(impossible);
     return w->bytes;
 }
 
@@ -272,8 +278,12 @@ static bool better(const Sweeps *x, const Sweeps *y)
 static void keep(Sweeps *to, const Sweeps *from)
 {
     SweepKernel *kernels = to->kernels;
+    int *store_phase = to->store_phase;
+    if (store_phase != from->store_phase)
+        memcpy(store_phase, from->store_phase, from->nstores * sizeof *store_phase);
     *to = *from;
     to->kernels = kernels;
+    to->store_phase = store_phase;
 }
 
 /* Whether more than one kernel of w makes this value anew: a temporary could spare that. */
@@ -365,7 +375,7 @@ static SweepKernel *kernels_new(Arena *a, const BodyPhases *bp)
     SweepKernel *k = ARENA_ARRAY(a, SweepKernel, bp->nphases);
     for (int i = 0; i < bp->nphases; i++) {
         k[i].how = ARENA_ARRAY(a, uint8_t, bp->b->n + 1);
-        k[i].from = ARENA_ARRAY(a, uint8_t, bp->b->n + 1);
+        k[i].from = ARENA_ARRAY(a, uint16_t, bp->b->n + 1);
     }
     return k;
 }
@@ -375,12 +385,15 @@ bool sweep_search(Arena *a, const BodyPhases *bp, const DType *storage, bool no_
 {
     const IrBody *b = bp->b;
     Search s = {.a = a, .bp = bp, .b = b, .storage = storage};
-    if (b->nstores > PLAN_MAX_STORES || bp->m->nelem + PLAN_MAX_TEMPS > 255) return false;
+    if (bp->m->nelem + PLAN_MAX_TEMPS > UINT16_MAX) return false;
     s.stored_by_elem = ARENA_ARRAY(a, int, bp->m->nelem + 1);
     for (uint32_t i = 0; i < bp->m->nelem; i++) s.stored_by_elem[i] = -1;
-    Sweeps w = {.kernels = kernels_new(a, bp)};
+    Sweeps w = {.kernels = kernels_new(a, bp),
+                .store_phase = ARENA_ARRAY(a, int, b->nstores + 1),
+                .nstores = b->nstores};
     *out = w;
-    int first[PLAN_MAX_STORES];
+    out->store_phase = ARENA_ARRAY(a, int, b->nstores + 1);
+    int *first = ARENA_ARRAY(a, int, b->nstores + 1);
     double combinations = 1, ends = 1;
     for (uint32_t i = 0; i < b->nstores; i++) {
         first[i] = earliest(&s, i);

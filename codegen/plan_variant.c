@@ -62,8 +62,8 @@ static void write_reduces(const Writer *x, int phase, Kernel *k)
 /* "not chosen: all stores in the last phase, 48 bytes per element", if that is another choice. */
 static void compare(StrBuf *out, const Sweeps *w, const Sweeps *other, const char *what)
 {
-    bool same = other->ntemps == w->ntemps &&
-                memcmp(other->store_phase, w->store_phase, sizeof w->store_phase) == 0;
+    bool same = other->ntemps == w->ntemps && memcmp(other->store_phase, w->store_phase,
+                                                     w->nstores * sizeof *w->store_phase) == 0;
     if (!same) sb_printf(out, "not chosen: %s, %d bytes per element\n", what, other->bytes);
 }
 
