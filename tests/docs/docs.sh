@@ -61,9 +61,9 @@ else
     echo "not run: outputs.md's adamw_enqueue, there is no $cuda/cuda.h"
 fi
 
-# Pages that are named in backticks are there: `docs/x.md`, or `x.md` of the same folder.
-grep -oE '`(docs/)?[a-z_]+\.md`' "$source"/README.md "$source"/docs/*.md | tr -d '`' | sort -u >names
+# Pages that are named in backticks are there: `docs/x.md`, `bench/README.md`, or `x.md` of docs.
+grep -oE '`([a-z]+/)?[A-Za-z_]+\.md`' "$source"/README.md "$source"/docs/*.md | tr -d '`' | sort -u >names
 while IFS=: read -r page name; do
-    [ -e "$source/docs/${name#docs/}" ] || fail "${page#"$source/"} names $name, which is not there"
+    [ -e "$source/$name" ] || [ -e "$source/docs/$name" ] || fail "${page#"$source/"} names $name, which is not there"
 done <names
 echo "pages: $(wc -l <names) names, all there"
