@@ -75,6 +75,9 @@ void emit_line_end(StrBuf *out, const Plan *p, uint32_t body, IrRef ref, int *li
 void emit_reduce_text(StrBuf *out, const char *text, const char *a, const char *b_or_x,
                       const char *y);
 DType emit_elem_storage(const Plan *p, const Variant *v, uint32_t elem); /* temporaries: f32 */
+/* What is stored at `place` as an f32, and an f32 as it is stored: ds_f32_from_bf16(m[i]), p[i]. */
+const char *emit_widened(Arena *a, DType storage, const char *place);
+const char *emit_narrowed(Arena *a, DType storage, const char *value);
 
 /* ---- names of things in emitted text -------------------------------------------------------- */
 

@@ -25,23 +25,6 @@ static const char *elem_ctype(DType d)
     }
 }
 
-/* `ds_f32_from_bf16(m[i])`, `p[i]`. */
-static void element_load(StrBuf *out, DType storage, const char *name)
-{
-    const char *from = storage == DT_F16    ? "ds_f32_from_f16("
-                       : storage == DT_BF16 ? "ds_f32_from_bf16("
-                                            : "";
-    sb_printf(out, "%s%s[i]%s", from, name, *from ? ")" : "");
-}
-
-static void element_store(StrBuf *out, DType storage, const char *name, IrRef value)
-{
-    const char *to = storage == DT_F16    ? "ds_f16_from_f32("
-                     : storage == DT_BF16 ? "ds_bf16_from_f32("
-                                          : "";
-    sb_printf(out, "%s[i] = %sv%u%s;", name, to, (unsigned)value, *to ? ")" : "");
-}
-
 typedef struct CKernel {
     Arena *a;
     StrBuf *out;
@@ -95,9 +78,9 @@ static void element_body(const CKernel *c, const char *indent)
         } else {
             DType d = (DType)c->b->ins[kv->ref].dtype;
             sb_printf(c->out, "const %s v%u = ", emit_type(&emit_style_c, d), (unsigned)kv->ref);
-            element_load(c->out, emit_elem_storage(c->p, c->v, kv->elem),
-                         emit_elem_name(c->a, c->p, kv->elem));
-            sb_puts(c->out, ";");
+            const char *at = arena_printf(c->a, "%s[i]", emit_elem_name(c->a, c->p, kv->elem));
+            sb_printf(c->out, "%s;",
+                      emit_widened(c->a, emit_elem_storage(c->p, c->v, kv->elem), at));
         }
         emit_line_end(c->out, c->p, c->v->body, kv->ref, &line);
     }
@@ -106,9 +89,9 @@ static void element_body(const CKernel *c, const char *indent)
         sb_puts(c->out, indent);
         if (c->branches && ks->guard != IR_NONE)
             sb_printf(c->out, "if (v%u) ", (unsigned)ks->guard);
-        element_store(c->out, emit_elem_storage(c->p, c->v, ks->elem),
-                      emit_elem_name(c->a, c->p, ks->elem), ks->value);
-        sb_puts(c->out, "\n");
+        const char *value = arena_printf(c->a, "v%u", (unsigned)ks->value);
+        sb_printf(c->out, "%s[i] = %s;\n", emit_elem_name(c->a, c->p, ks->elem),
+                  emit_narrowed(c->a, emit_elem_storage(c->p, c->v, ks->elem), value));
     }
     for (uint32_t i = 0; i < c->k->nreduces; i++) {
         const PlanReduce *r = &c->p->reduces[c->k->reduces[i]];

@@ -12,6 +12,8 @@ void emit_c_comment(StrBuf *out, const Plan *p, const Variant *v);
 /* The blocks of scalars, one line per slot: "group[0] lr (hyperparameter, 0.001)". `lead` begins
  * every line. */
 void emit_block_comment(StrBuf *out, const Plan *p, const char *lead);
+/* The last line of a head comment: "Pointers of a tensor row, in this order: p f32, …". */
+void emit_pointer_comment(StrBuf *out, const Plan *p, const Variant *v);
 /* The scalar programs alone, as a translation unit. */
 void emit_c_scalars(StrBuf *out, const Plan *p);
 /* NAME_step: one step of one tensor, without any runtime. */

@@ -50,6 +50,54 @@ void emit_block_comment(StrBuf *out, const Plan *p, const char *lead)
     }
 }
 
+void emit_pointer_comment(StrBuf *out, const Plan *p, const Variant *v)
+{
+    sb_puts(out, " * Pointers of a tensor row, in this order:");
+    for (uint32_t e = 0; e < p->m->nelem + v->ntemps; e++)
+        sb_printf(out, " %s %s%s", emit_elem_name(out->arena, p, e),
+                  dtype_name(emit_elem_storage(p, v, e)),
+                  e + 1 < p->m->nelem + v->ntemps ? "," : "");
+    sb_puts(out, ". */\n");
+}
+
+/* What is to be called, and joined, in one phase. */
+static void comment_phase(StrBuf *out, const Plan *p, const Variant *v, int ph)
+{
+    const char *module = emit_module_name(out->arena, p);
+    for (uint32_t i = 0; i < p->nprograms; i++) {
+        if (p->programs[i].phase != ph) continue;
+        sb_printf(out, " *   %s_", module);
+        emit_program_name(out, p, &p->programs[i]);
+        sb_printf(out, "   scalars, once per %s block\n", emit_level_names[p->programs[i].level]);
+    }
+    if (p->skip.level != LEVEL_NONE && p->skip_phase == ph)
+        sb_printf(out,
+                  " *   where %s[%u] is not 0 the step is skipped: all goes on, but only "
+                  "exports are stored\n",
+                  emit_level_names[p->skip.level], (unsigned)p->skip.index);
+    for (uint32_t i = 0; i < v->nkernels; i++) {
+        const Kernel *k = &v->kernels[i];
+        if (k->phase == ph)
+            sb_printf(out,
+                      " *   %s_k%d   kernel: %d bytes read, %d written per element; %u columns "
+                      "of partial results\n",
+                      module, ph, k->bytes_read, k->bytes_written, (unsigned)emit_npartial(p, ph));
+    }
+    for (uint32_t i = 0; i < p->nreduces; i++) {
+        const PlanReduce *r = &p->reduces[i];
+        const Ins *ins = &p->m->bodies[r->body].ins[r->ins];
+        if (r->phase != ph) continue;
+        sb_printf(out, " *   join %s of ", reduce_info[ins->op - IR_RED].name);
+        if (r->of_scalars)
+            sb_printf(out, "%s[%u]", emit_level_names[r->arg.level], (unsigned)r->arg.index);
+        else
+            sb_printf(out, "column %u", (unsigned)r->partial);
+        sb_printf(out, " over %s into %s[%u]\n",
+                  r->result.level == LEVEL_GLOBAL ? "all tensors" : "each tensor",
+                  emit_level_names[r->result.level], (unsigned)r->result.index);
+    }
+}
+
 void emit_c_comment(StrBuf *out, const Plan *p, const Variant *v)
 {
     const char *module = emit_module_name(out->arena, p);
@@ -66,42 +114,7 @@ void emit_c_comment(StrBuf *out, const Plan *p, const Variant *v)
             " * meaning, the same as those of every other backend, at any optimisation level.\n *\n"
             " * A step, by hand or by a program of yours that owns many tensors (types in the "
             "header):\n");
-    for (int ph = 0; ph <= p->nphases; ph++) {
-        for (uint32_t i = 0; i < p->nprograms; i++) {
-            if (p->programs[i].phase != ph) continue;
-            sb_printf(out, " *   %s_", module);
-            emit_program_name(out, p, &p->programs[i]);
-            sb_printf(out, "   scalars, once per %s block\n",
-                      emit_level_names[p->programs[i].level]);
-        }
-        if (p->skip.level != LEVEL_NONE && p->skip_phase == ph)
-            sb_printf(out,
-                      " *   where %s[%u] is not 0 the step is skipped: all goes on, but only "
-                      "exports are stored\n",
-                      emit_level_names[p->skip.level], (unsigned)p->skip.index);
-        for (uint32_t i = 0; i < v->nkernels; i++) {
-            const Kernel *k = &v->kernels[i];
-            if (k->phase == ph)
-                sb_printf(out,
-                          " *   %s_k%d   kernel: %d bytes read, %d written per element; %u columns "
-                          "of partial results\n",
-                          module, ph, k->bytes_read, k->bytes_written,
-                          (unsigned)emit_npartial(p, ph));
-        }
-        for (uint32_t i = 0; i < p->nreduces; i++) {
-            const PlanReduce *r = &p->reduces[i];
-            const Ins *ins = &p->m->bodies[r->body].ins[r->ins];
-            if (r->phase != ph) continue;
-            sb_printf(out, " *   join %s of ", reduce_info[ins->op - IR_RED].name);
-            if (r->of_scalars)
-                sb_printf(out, "%s[%u]", emit_level_names[r->arg.level], (unsigned)r->arg.index);
-            else
-                sb_printf(out, "column %u", (unsigned)r->partial);
-            sb_printf(out, " over %s into %s[%u]\n",
-                      r->result.level == LEVEL_GLOBAL ? "all tensors" : "each tensor",
-                      emit_level_names[r->result.level], (unsigned)r->result.index);
-        }
-    }
+    for (int ph = 0; ph <= p->nphases; ph++) comment_phase(out, p, v, ph);
     for (uint32_t i = 0; i < p->ncommit; i++) {
         sb_printf(out, " *   %s_", module);
         emit_program_name(out, p, &p->commit[i]);
@@ -114,12 +127,7 @@ void emit_c_comment(StrBuf *out, const Plan *p, const Variant *v)
         "N(k-1, 2i) + N(k-1, 2i+1),\n"
         " * then over the tensors in byte order of their names. Blocks of scalars, in doubles:\n");
     emit_block_comment(out, p, " *   ");
-    sb_puts(out, " * Pointers of a tensor row, in this order:");
-    for (uint32_t e = 0; e < p->m->nelem + v->ntemps; e++)
-        sb_printf(out, " %s %s%s", emit_elem_name(out->arena, p, e),
-                  dtype_name(emit_elem_storage(p, v, e)),
-                  e + 1 < p->m->nelem + v->ntemps ? "," : "");
-    sb_puts(out, ". */\n");
+    emit_pointer_comment(out, p, v);
 }
 
 void emit_places_enum(StrBuf *out, const Plan *p, const Variant *v)

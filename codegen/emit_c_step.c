@@ -225,7 +225,7 @@ static void declare(StrBuf *out, const Plan *p, const Variant *v)
     if (columns) {
         sb_printf(out,
                   "    const uint64_t chunks = (uint64_t)(numel - 1) / DS_CHUNK + 1;\n"
-                  "    double partial[%u], tree[%u][52];\n",
+                  "    double partial[%u] = {0}, tree[%u][52];\n",
                   (unsigned)columns, (unsigned)columns);
         sb_printf(out, "    const DsArgs args = {&row, &tensors, partial, %u};\n",
                   (unsigned)columns);

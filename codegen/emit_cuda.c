@@ -81,22 +81,6 @@ static void load_four(const CudaKernel *c)
     }
 }
 
-static void element_load(StrBuf *out, DType storage, const char *name)
-{
-    const char *from = storage == DT_F16    ? "ds_f32_from_f16("
-                       : storage == DT_BF16 ? "ds_f32_from_bf16("
-                                            : "";
-    sb_printf(out, "%sin_%s[c]%s", from, name, *from ? ")" : "");
-}
-
-static void element_store(StrBuf *out, DType storage, const char *name, IrRef value)
-{
-    const char *to = storage == DT_F16    ? "ds_f16_from_f32("
-                     : storage == DT_BF16 ? "ds_bf16_from_f32("
-                                          : "(float)";
-    sb_printf(out, "out_%s[c] = %sv%u%s;", name, to, (unsigned)value, storage == DT_F32 ? "" : ")");
-}
-
 /* Four elements, unrolled; lanes take those that exist. */
 static void compute_four(const CudaKernel *c)
 {
@@ -109,19 +93,19 @@ static void compute_four(const CudaKernel *c)
         if (kv->how == VAL_COMPUTE) {
             emit_element_value(out, c->p, c->v, kv->ref, &emit_style_cuda);
         } else {
-            sb_printf(out, "const ds_f v%u = ", (unsigned)kv->ref);
-            element_load(out, emit_elem_storage(c->p, c->v, kv->elem),
-                         emit_elem_name(c->a, c->p, kv->elem));
-            sb_puts(out, ";");
+            const char *at = arena_printf(c->a, "in_%s[c]", emit_elem_name(c->a, c->p, kv->elem));
+            sb_printf(out, "const ds_f v%u = %s;", (unsigned)kv->ref,
+                      emit_widened(c->a, emit_elem_storage(c->p, c->v, kv->elem), at));
         }
         emit_line_end(out, c->p, c->v->body, kv->ref, &line);
     }
     for (uint32_t i = 0; i < c->k->nstores; i++) {
         const KernelStore *ks = &c->k->stores[i];
         sb_puts(out, "                ");
-        element_store(out, emit_elem_storage(c->p, c->v, ks->elem),
-                      emit_elem_name(c->a, c->p, ks->elem), ks->value);
-        sb_puts(out, "\n");
+        const char *value = arena_printf(c->a, "v%u", (unsigned)ks->value);
+        DType storage = emit_elem_storage(c->p, c->v, ks->elem);
+        sb_printf(out, "out_%s[c] = %s%s;\n", emit_elem_name(c->a, c->p, ks->elem),
+                  storage == DT_F32 ? "(float)" : "", emit_narrowed(c->a, storage, value));
     }
     if (c->k->nreduces) sb_puts(out, "                if (c < left) {\n");
     for (uint32_t i = 0; i < c->k->nreduces; i++) {

@@ -67,12 +67,7 @@ void emit_cuda_comment(StrBuf *out, const Plan *p, const Variant *v, const char 
                   ph + 1 < p->nphases ? "," : "");
     sb_puts(out, ". Blocks of scalars, in doubles:\n");
     emit_block_comment(out, p, lead);
-    sb_puts(out, " * Pointers of a tensor row, in this order:");
-    for (uint32_t e = 0; e < p->m->nelem + v->ntemps; e++)
-        sb_printf(out, " %s %s%s", emit_elem_name(out->arena, p, e),
-                  dtype_name(emit_elem_storage(p, v, e)),
-                  e + 1 < p->m->nelem + v->ntemps ? "," : "");
-    sb_puts(out, ". */\n");
+    emit_pointer_comment(out, p, v);
 }
 
 static void table_launch(StrBuf *out, const Plan *p, const char *name, const char *kind, int phase,

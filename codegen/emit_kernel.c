@@ -114,6 +114,18 @@ DType emit_elem_storage(const Plan *p, const Variant *v, uint32_t elem)
     return elem < p->m->nelem ? v->storage[elem] : DT_F32;
 }
 
+const char *emit_widened(Arena *a, DType storage, const char *place)
+{
+    if (storage == DT_F16) return arena_printf(a, "ds_f32_from_f16(%s)", place);
+    return storage == DT_BF16 ? arena_printf(a, "ds_f32_from_bf16(%s)", place) : place;
+}
+
+const char *emit_narrowed(Arena *a, DType storage, const char *value)
+{
+    if (storage == DT_F16) return arena_printf(a, "ds_f16_from_f32(%s)", value);
+    return storage == DT_BF16 ? arena_printf(a, "ds_bf16_from_f32(%s)", value) : value;
+}
+
 /* Words of C and C++ that a rule could use as a name, macros that compilers and common headers
  * define, and names that emitted functions use for themselves. */
 static const char *const keywords[] = {
