@@ -31,6 +31,9 @@ void emit_literal(StrBuf *out, double v, DType d);
 void emit_decimal(StrBuf *out, double v);
 /* `s` as part of an identifier: every other character becomes '_'. */
 void emit_identifier(StrBuf *out, const char *s);
+/* pow's special cases in f32: the same bits at half the price, without the exponent. NULL: none for
+ * this exponent. */
+const char *emit_power_name(const IrBody *b, const Ins *ins);
 /* The operator's expression with the locals v<arg> as its operands. Not for loads, constants,
  * rounds and reductions. */
 void emit_ins_text(StrBuf *out, const IrBody *b, const Ins *ins);

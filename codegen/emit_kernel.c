@@ -53,7 +53,8 @@ KernelInfo emit_kernel_info(Arena *a, const Plan *p, const Variant *v, const Ker
     for (uint32_t i = 0; i < k->nvals; i++) {
         const Ins *ins = &b->ins[k->vals[i].ref];
         if (k->vals[i].how != VAL_COMPUTE) info.loads[k->vals[i].elem] = 1;
-        for (int j = 0; k->vals[i].how == VAL_COMPUTE && j < ir_arity(ins); j++)
+        int arity = emit_power_name(b, ins) ? 1 : ir_arity(ins);
+        for (int j = 0; k->vals[i].how == VAL_COMPUTE && j < arity; j++)
             use_scalar(&info, b, ins->arg[j]);
     }
     for (uint32_t i = 0; i < k->nstores; i++) {

@@ -110,8 +110,7 @@ static bool operands_are_f64(const IrBody *b, const Ins *ins)
     return false;
 }
 
-/* pow's special cases in f32: the same bits at half the price. NULL: none for this exponent. */
-static const char *power_by_name(const IrBody *b, const Ins *ins)
+const char *emit_power_name(const IrBody *b, const Ins *ins)
 {
     static const struct {
         double exponent;
@@ -131,7 +130,7 @@ static const char *power_by_name(const IrBody *b, const Ins *ins)
 
 void emit_ins_text(StrBuf *out, const IrBody *b, const Ins *ins)
 {
-    const char *power = power_by_name(b, ins);
+    const char *power = emit_power_name(b, ins);
     if (power) {
         sb_printf(out, "%s(v%u)", power, (unsigned)ins->arg[0]);
         return;

@@ -13,7 +13,7 @@
 #include "frontend/embed.h"
 
 static const char *const ir_rules[] = {"adamw", "adamw_clip", "adamw_guard", "lion",
-                                       "lamb",  "lamb_guard", "lookahead"};
+                                       "lamb",  "lamb_guard", "lookahead",   "powers"};
 enum { IR_RULES = sizeof ir_rules / sizeof *ir_rules };
 
 /* The whole file, or NULL. */
