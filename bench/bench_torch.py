@@ -23,7 +23,8 @@ def main():
     torch.set_num_threads(int(threads))
     each = int(elements) // int(tensors)
     kind = {"f32": torch.float32, "bf16": torch.bfloat16}[dtype]
-    params = [torch.nn.Parameter(torch.rand(each, dtype=torch.float32).to(kind)) for _ in range(int(tensors))]
+    params = [torch.nn.Parameter(torch.rand(each, dtype=torch.float32).to(kind))
+              for _ in range(int(tensors))]
     for p in params:
         p.grad = (torch.rand(each, dtype=torch.float32) * 0.01).to(kind)
     optimizer = make(rule, mode, params)

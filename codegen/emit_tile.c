@@ -15,11 +15,12 @@
 #include "tile/tile.h"
 #include <string.h>
 
-/* A tile is long enough to hide the calls and to read memory in runs, slot by slot, and short enough
- * for L1: 512 was the fastest length in DRAM (Zen 4, AdamW on 32 M elements: 0.59 ns per element, 0.61
- * for 384, 0.66 for 256; 0.75 for gcc's loop). Prefetching by instruction, near or far, made DRAM 1.3
- * to 1.7 times slower there, as it did on Zen 3: there is none. The pitch keeps registers of one
- * element from sharing the low 12 bits of their addresses, by which loads and stores are told apart. */
+/* A tile is long enough to hide the calls and to read memory in runs, slot by slot, and short
+ * enough for L1: 512 was the fastest length in DRAM (Zen 4, AdamW on 32 M elements: 0.59 ns per
+ * element, 0.61 for 384, 0.66 for 256; 0.75 for gcc's loop). Prefetching by instruction, near or
+ * far, made DRAM 1.3 to 1.7 times slower there, as it did on Zen 3: there is none. The pitch keeps
+ * registers of one element from sharing the low 12 bits of their addresses, by which loads and
+ * stores are told apart. */
 enum {
     TILE_LENGTH = 512,
     TILE_PITCH = TILE_LENGTH * 4 + 64,

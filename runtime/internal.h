@@ -311,6 +311,7 @@ struct dsopt_optimizer {
     } while (0)
 
 /* validate.c */
+DType dtype_internal(dsopt_dtype d); /* DT_COUNT: the default, or none that is known */
 /* Checks tensors and copies what is kept of them into opt (its arena jumps when out of memory):
  * tensors, tensor_names, spans. */
 dsopt_status tensors_validate(dsopt_optimizer *opt, const dsopt_tensor *given, size_t n, bool f64,

@@ -227,11 +227,14 @@ void state_fill(void *base, DType storage, int64_t count, double value)
     for (int64_t k = 0; k < count; k++) elem_set(base, storage, k, value);
 }
 
-static dsopt_status check_copy(dsopt_optimizer *opt, const StateRef *r, dsopt_dtype dtype,
-                               const void *values, int64_t count, DType *as)
+/* The i-th state, and the type of the values that are to be copied to or from it. */
+static dsopt_status copy_begin(dsopt_optimizer *opt, size_t i, dsopt_dtype dtype,
+                               const void *values, int64_t count, StateRef *r, DType *as)
 {
-    static const DType internal[] = {DT_COUNT, DT_F32, DT_F64, DT_F16, DT_BF16};
-    if ((unsigned)dtype >= COUNT_OF(internal))
+    dsopt_status st = state_get(opt, i, r);
+    if (st != DSOPT_OK) return st;
+    *as = dtype == DSOPT_DTYPE_DEFAULT ? r->storage : dtype_internal(dtype);
+    if (*as == DT_COUNT)
         return error_set(opt->ctx, DSOPT_INVALID_ARGUMENT,
                          "state '%s': dtype %d is none that this version knows", r->path,
                          (int)dtype);
@@ -240,7 +243,6 @@ static dsopt_status check_copy(dsopt_optimizer *opt, const StateRef *r, dsopt_dt
                          r->path, (long long)r->count, (long long)count);
     if (!values && count)
         return error_set(opt->ctx, DSOPT_INVALID_ARGUMENT, "state '%s': values is NULL", r->path);
-    *as = dtype == DSOPT_DTYPE_DEFAULT ? r->storage : internal[dtype];
     return DSOPT_OK;
 }
 
@@ -251,8 +253,7 @@ dsopt_status dsopt_state_read(dsopt_optimizer *opt, size_t i, dsopt_dtype dtype,
     OPT_CHECK(opt);
     StateRef r;
     DType as;
-    dsopt_status st = state_get(opt, i, &r);
-    if (st == DSOPT_OK) st = check_copy(opt, &r, dtype, values, count, &as);
+    dsopt_status st = copy_begin(opt, i, dtype, values, count, &r, &as);
     if (st != DSOPT_OK) return st;
     if (r.scalar)
         elem_set(values, as, 0, *r.scalar);
@@ -283,8 +284,7 @@ dsopt_status dsopt_state_write(dsopt_optimizer *opt, size_t i, dsopt_dtype dtype
     OPT_CHECK(opt);
     StateRef r;
     DType as;
-    dsopt_status st = state_get(opt, i, &r);
-    if (st == DSOPT_OK) st = check_copy(opt, &r, dtype, values, count, &as);
+    dsopt_status st = copy_begin(opt, i, dtype, values, count, &r, &as);
     if (st != DSOPT_OK) return st;
     if (r.scalar) return write_scalar(opt, &r, elem_get(values, as, 0));
     if (as == r.storage && count)

@@ -21,7 +21,7 @@ const char *dsopt_dtype_name(dsopt_dtype dtype)
     return (unsigned)dtype < COUNT_OF(dtype_names) ? dtype_names[dtype] : "?";
 }
 
-static DType dtype_internal(dsopt_dtype d)
+DType dtype_internal(dsopt_dtype d)
 {
     static const DType of[] = {DT_COUNT, DT_F32, DT_F64, DT_F16, DT_BF16};
     return (unsigned)d < COUNT_OF(of) ? of[d] : DT_COUNT;

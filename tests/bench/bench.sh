@@ -26,7 +26,8 @@ if command -v gcc >/dev/null; then want="libtcc gcc stream torch-fused torch-for
 for dtype in f32 bf16; do
     CC=/none timeout 140 "$bench" --rules adamw --dtypes $dtype --sizes 4K,10x10 --threads 1,2 \
         --rounds 3 --csv --no-latency --torch "$work/python" >"$work/csv" || fail "status $?"
-    head -1 "$work/csv" | grep -qx 'rule,dtype,backend,threads,tensors,elements,ns_per_param,gbps' ||
+    head -1 "$work/csv" |
+        grep -qx 'rule,dtype,backend,threads,tensors,elements,ns_per_param,gbps' ||
         fail "the head is $(head -1 "$work/csv")"
     for case in 1,1,4096 2,1,4096 1,10,100 2,10,100; do
         got=$(awk -F, -v case=$case 'NR > 1 && $4 "," $5 "," $6 == case && $7 > 0 && $8 > 0 {
