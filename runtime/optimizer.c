@@ -216,6 +216,11 @@ static bool add_bytes(size_t *total, int64_t numel, int size)
     return !__builtin_add_overflow(*total, (bytes + 63) & ~(size_t)63, total);
 }
 
+/* Arrays a power of two apart meet in the same sets of every cache and the same banks of the memory:
+ * AdamW over 2^26 elements took 2.1 ns for each where 60 M took 0.67. So no state begins where its
+ * neighbour, or a parameter that begins with a page, would have it. */
+enum { STAGGER = 5 * 4096 + 5 * 64 };
+
 /* Hands out the parts of elements [first, last) of every tensor's pointers from `base`; base NULL:
  * only counts. */
 static bool place_elements(dsopt_optimizer *opt, uint32_t first, uint32_t last, char *base,
@@ -223,6 +228,7 @@ static bool place_elements(dsopt_optimizer *opt, uint32_t first, uint32_t last, 
 {
     *total = 0;
     for (uint32_t e = first; e < last; e++) {
+        *total += STAGGER;
         for (size_t i = 0; i < opt->x.ntensors; i++) {
             const ExecTensor *t = &opt->x.tensors[i];
             if (e >= opt->nelem && e - opt->nelem >= opt->variants[opt->live[i].variant].v->ntemps)
