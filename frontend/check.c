@@ -205,7 +205,8 @@ static Rule *check_all(Arena *a, DiagSink *d, const Ast *ast, const FrontendOpti
     int before = d->nerrors;
     for (size_t i = 0; i < ast->n; i++) refuse_item(d, a, ast->items[i]);
     Item *picked = pick_rule(a, d, ast, o);
-    if (!picked && need_rule && d->nerrors == before) diag_report(d, DIAG_NO_RULE, (Span){0, 0});
+    if (!picked && need_rule && d->nerrors == before)
+        diag_report(d, DIAG_NO_RULE, (Span){0, 0}, d->sources->files[ast->file].name);
     Rule *rule = picked ? check_rule(a, d, ast, o, picked) : NULL;
     int64_t left =
         16 *

@@ -118,6 +118,8 @@ run 1 check adamx && says "standard library has 'adam'"
 run 1 check nothing_like_it && says 'dsoptc --list'
 : >empty.opt
 run 1 check empty.opt && says 'empty'
+echo '# nothing' >remark.opt
+run 1 remark.opt -o a.c && says "no optimizer in 'remark.opt'"
 printf 'optimizer x {\0}' >nul.opt
 run 1 check nul.opt && says 'not a text file'
 head -c 104857600 /dev/zero >huge.opt
