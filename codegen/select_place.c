@@ -157,25 +157,15 @@ static IrRef key_of(const TileCall *c)
     return c->out[0] != IR_NONE ? c->out[0] : c->args[0];
 }
 
-static int slowness(const TileCall *c)
-{
-    return c->kind == CALL_OP || c->kind == CALL_REDUCE ? tile_rows()[c->op].slow : 0;
-}
-
-/* What need not wait goes first, then what is slow: the memory that the next call reads arrives
- * meanwhile. */
 static int pick(const Select *s, const uint8_t *done)
 {
     int best = -1;
     bool best_waits = true;
     for (uint32_t i = 0; i < s->ncalls; i++) {
         if (done[i] || !is_ready(s, i, done)) continue;
-        bool waits = should_wait(s, i, done), sooner = best < 0 || waits < best_waits;
-        if (!sooner && waits == best_waits) {
-            const TileCall *c = s->calls[i], *d = s->calls[best];
-            sooner =
-                slowness(c) > slowness(d) || (slowness(c) == slowness(d) && key_of(c) < key_of(d));
-        }
+        bool waits = should_wait(s, i, done);
+        bool sooner = best < 0 || waits < best_waits ||
+                      (waits == best_waits && key_of(s->calls[i]) < key_of(s->calls[best]));
         if (sooner) {
             best = (int)i;
             best_waits = waits;

@@ -95,8 +95,6 @@ static const Pat *read_pattern(Reader *r)
     }
     name_operation(p, s, n);
     r->row->ops += p->kind != PAT_WITH;
-    r->row->slow += p->kind == PAT_OP &&
-                    (p->op == OP_DIV || (p->op >= OP_POW && p->op <= OP_TANH && p->op != OP_ABS));
     while (*r->p != ')') {
         r->p += strspn(r->p, "(, ");
         p->kid[p->nkids++] = read_pattern(r);

@@ -21,7 +21,6 @@ typedef struct Pat {
 
 typedef struct TileRow {
     const Pat *pattern, *second;    /* second: of a reduction with two arguments */
-    uint8_t slow;                   /* how many of them are divisions, roots or functions */
     uint8_t nparams, ops;           /* ops: how many IR operations it covers */
     bool several;                   /* has further outputs */
     char kind[TILE_MAX_PARAMS];     /* 'V', 'B', 'S', 'C', 'D' or 'O' */

@@ -78,7 +78,7 @@ static void check_step(Arena *a, const char *name, const IrModule *m, const Worl
 static void check_level(Arena *a, const char *name, const IrModule *m, const Plan *plan, int mix,
                         int level)
 {
-    static const int64_t sizes[] = {0, 1, 127, 128, 129, 511, 512, 513, 4095, 4096, 4097, 10000};
+    static const int64_t sizes[] = {0, 1, 127, 128, 129, 383, 384, 385, 4095, 4096, 4097, 10000};
     StrBuf why = {.arena = a};
     BackendOptions o = {.isa = tile_level_names[level]};
     const Backend *c = backend_find("c");
