@@ -89,6 +89,7 @@ INLINE float SQ(float x)
 
 /* Floats at any address: a caller's memory need not even be aligned to its elements. */
 typedef float AnyFloat __attribute__((aligned(1)));
+typedef unsigned short AnyHalf __attribute__((aligned(1))); /* the bits of a bf16 or f16 */
 
 /* Params as declared (P_), read at an iteration's start (L_), written at its end (W_), prepared
  * before the loop (Q_), and what must hold for division by multiplication (D_). */
@@ -191,12 +192,12 @@ typedef float AnyFloat __attribute__((aligned(1)));
 #define L_D0
 #define W_D0
 #define Q_D0 const float R_D0 = 1 / D0;
-#define D_D0 && DIVIDES(D0)
+#define D_D0 &&DIVIDES(D0)
 #define P_D1 float D1
 #define L_D1
 #define W_D1
 #define Q_D1 const float R_D1 = 1 / D1;
-#define D_D1 && DIVIDES(D1)
+#define D_D1 &&DIVIDES(D1)
 #define P_O1 AnyFloat *p_O1
 #define L_O1 float T1;
 #define W_O1 p_O1[i] = T1;
@@ -306,24 +307,26 @@ INLINE double flags_COUNT(double a, long ones, long n)
     {                                                                                              \
         INDEPENDENT for (long i = 0; i < n; i++) out[i] = function(in[i]);                         \
     }
-CONVERT(load_bf16, float, unsigned short, ds_f32_from_bf16)
-CONVERT(store_bf16, unsigned short, float, ds_bf16_from_f32)
+CONVERT(load_bf16, AnyFloat, AnyHalf, ds_f32_from_bf16)
+CONVERT(store_bf16, AnyHalf, AnyFloat, ds_bf16_from_f32)
 #ifdef __F16C__
 /* The instructions round and overflow as ds_f16_from_f32 does; only what they make of NaN is not
  * canonical. */
-static void load_f16(long n, float *out, const unsigned short *in)
+static void load_f16(long n, AnyFloat *out, const AnyHalf *in)
 {
     long i = 0;
     for (; i + 8 <= n; i += 8)
-        _mm256_storeu_ps(out + i, _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(in + i))));
+        _mm256_storeu_ps((float *)(out + i),
+                         _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(in + i))));
     for (; i < n; i++) out[i] = ds_f32_from_f16(in[i]);
 }
-static void store_f16(long n, unsigned short *out, const float *in)
+static void store_f16(long n, AnyHalf *out, const AnyFloat *in)
 {
     const __m128i canonical = _mm_set1_epi16(0x7e00), infinity = _mm_set1_epi16(0x7c00);
     long i = 0;
     for (; i + 8 <= n; i += 8) {
-        __m128i h = _mm256_cvtps_ph(_mm256_loadu_ps(in + i), _MM_FROUND_TO_NEAREST_INT);
+        __m128i h =
+            _mm256_cvtps_ph(_mm256_loadu_ps((const float *)(in + i)), _MM_FROUND_TO_NEAREST_INT);
         __m128i size = _mm_and_si128(h, _mm_set1_epi16(0x7fff));
         h = _mm_blendv_epi8(h, canonical, _mm_cmpgt_epi16(size, infinity));
         _mm_storeu_si128((__m128i *)(out + i), h);
@@ -331,8 +334,8 @@ static void store_f16(long n, unsigned short *out, const float *in)
     for (; i < n; i++) out[i] = ds_f16_from_f32(in[i]);
 }
 #else
-CONVERT(load_f16, float, unsigned short, ds_f32_from_f16)
-CONVERT(store_f16, unsigned short, float, ds_f16_from_f32)
+CONVERT(load_f16, AnyFloat, AnyHalf, ds_f32_from_f16)
+CONVERT(store_f16, AnyHalf, AnyFloat, ds_f16_from_f32)
 #endif
 
 static void lanes(double *lanes, double v)

@@ -199,10 +199,9 @@ static inline void world_phase(const World *w, const WorldBuilt *b, int phase)
         b->code.kernels[k](&args, (int64_t)half, (int64_t)nrows, scratch);
         b->code.kernels[k](&args, 0, (int64_t)half, scratch);
     }
-    for (size_t i = size; i < size + behind; i++) {
-        CHECK(scratch[i] == 0, "byte %zu behind %zu of scratch is written", i - size, size);
-        if (scratch[i] != 0) break;
-    }
+    size_t last = size + behind;
+    while (last > size && scratch[last - 1] == 0) last--;
+    CHECK(last == size, "%zu bytes behind %zu of scratch are written", last - size, size);
     world_join(w, b, phase, args.partial, first, npartial);
 }
 
