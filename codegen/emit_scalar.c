@@ -160,7 +160,7 @@ void emit_scalar_read(StrBuf *out, const Plan *p, uint32_t body, IrRef ref, cons
 
 void emit_program_name(StrBuf *out, const Plan *p, const ScalarProgram *sp)
 {
-    bool commit = sp >= p->commit && sp < p->commit + p->ncommit;
+    bool commit = p->ncommit && sp >= p->commit && sp < p->commit + p->ncommit;
     if (commit)
         sb_printf(out, "commit_%s", emit_level_names[sp->level]);
     else
