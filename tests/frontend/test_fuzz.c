@@ -189,7 +189,8 @@ static void run_large(void)
         double seconds = (double)(clock() - begin) / CLOCKS_PER_SEC;
         if (getenv("DSOPT_TIMES")) printf("%5.2f s  %s\n", seconds, shapes[i].piece);
         /* Under a second in any build; what grows with the square of its size takes minutes. */
-        CHECK(seconds < 30, "'%s' %d times takes %.1f s", shapes[i].piece, shapes[i].times, seconds);
+        CHECK(seconds < 30, "'%s' %d times takes %.1f s", shapes[i].piece, shapes[i].times,
+              seconds);
         arena_free(&a);
     }
 }
