@@ -2,8 +2,10 @@
  * for every backend.
  *
  * A kernel is `void k<phase>(const DsArgs *, int64_t begin, int64_t end, void *scratch)`: it runs
- * rows [begin, end) of the chunk table. A row is at most DS_CHUNK consecutive elements of one
- * tensor, starting at a multiple of DS_CHUNK. Scalar programs are `void s<phase>_<level>(double
+ * rows [begin, end) of the chunk table. A row is a chunk or a tile of one tensor (DsRow). A vector
+ * program is `void v<phase>_<rate>(const DsArgs *, int64_t begin, int64_t end)` over a table of its
+ * own, whose rows are indices [first, first + count) of one tensor's vector; stores to vectors are
+ * in `vcommit_<rate>`. Programs of body b > 0 end in _b. Scalar programs are `void s<phase>_<level>(double
  * *global, double *group, double *cls, double *tensor)` and `void commit_<level>(…)`; pointers of
  * finer levels than the program's are NULL. Kernels of different rows may run on different threads;
  * nothing else is shared but `partial`, of which each row has its own `npartial` doubles.
@@ -14,16 +16,42 @@
 
 enum { DS_CHUNK = 4096, DS_LANES = 128 };
 
+/* `runs` runs of `count` consecutive elements each, `pitch` apart. In a flat body: one run, at most
+ * DS_CHUNK elements from a multiple of DS_CHUNK on. In the other views a tile of one matrix
+ * (docs/numerics.md): whole rows in one run where the matrix has at most DS_CHUNK columns, else one
+ * run for each row of a strip of DS_CHUNK columns. Position q of run i is element
+ * first + i * pitch + q, index row + i + q / width of the row (block) vector, matrix * cols + col +
+ * q % width of the column vector.
+ *
+ * Partial results of a reduction to rows or blocks: buffer[strip * (mats * rows) + index]; to
+ * columns: buffer[matrix * tiles * cols + tile * cols + col + …], `tiles` being the tiles of rows of
+ * a matrix, DsTensorRow.tiles. */
 typedef struct DsRow {
     int64_t tensor; /* row of the tensor table */
-    int64_t first;  /* its first element in the tensor: a multiple of DS_CHUNK */
-    int64_t count;  /* 1 … DS_CHUNK */
+    int64_t first;  /* its first element in the tensor */
+    int64_t count;
+    int64_t runs, pitch, width;
+    int64_t matrix, row, col; /* row: matrix * rows + the first row; col: the first column */
+    int64_t strip, tile;      /* its strip of columns; its tile of rows within the matrix */
 } DsRow;
 
 typedef struct DsTensorRow {
     double *u[4];     /* blocks of its global, group, class and tensor level */
-    void *const *ptr; /* one pointer per element slot: p, g, states, temporaries; any alignment */
+    void *const *ptr; /* p, g, states of elements and vectors; the body's vectors; temporaries of
+                         elements; any alignment */
+    int64_t rows, cols, mats, tiles; /* of the body's view; flat: 1, numel, 1, 1. Blocks: rows =
+                                        blocks, cols = elements of a block */
 } DsTensorRow;
+
+static inline DsRow ds_flat_row(int64_t tensor, int64_t first, int64_t count)
+{
+    return (DsRow){.tensor = tensor,
+                   .first = first,
+                   .count = count,
+                   .runs = 1,
+                   .pitch = count,
+                   .width = count};
+}
 
 typedef struct DsArgs {
     const DsRow *rows;
@@ -34,5 +62,6 @@ typedef struct DsArgs {
 
 /* scratch: memory of the calling thread, aligned to 64, of at least BuiltVariant.scratch_bytes. */
 typedef void (*DsKernelFn)(const DsArgs *args, int64_t begin, int64_t end, void *scratch);
+typedef void (*DsVectorFn)(const DsArgs *args, int64_t begin, int64_t end);
 typedef void (*DsScalarFn)(double *global, double *group, double *cls, double *tensor);
 #endif

@@ -24,8 +24,10 @@ typedef struct BuiltVariant {
     void *image; /* the backend's */
 } BuiltVariant;
 typedef struct BuiltScalars {
-    DsScalarFn *programs; /* one per Plan.programs */
-    DsScalarFn *commit;   /* one per Plan.commit */
+    DsScalarFn *programs;  /* one per Plan.programs */
+    DsScalarFn *commit;    /* one per Plan.commit */
+    DsVectorFn *vprograms; /* one per Plan.vprograms */
+    DsVectorFn *vcommit;   /* one per Plan.vcommit */
     void *image;
 } BuiltScalars;
 

@@ -200,10 +200,10 @@ static bool build_scalars(const Plan *p, const BackendOptions *o, BuiltScalars *
     uint32_t n = p->nprograms + p->ncommit;
     Image *image = compile(p, text.text ? text.text : "", NULL, level, n, why);
     if (!image) return false;
-    for (uint32_t i = 0; i < n; i++)
-        image->functions[i] = tcc_image_symbol(&image->code, names[i]);
-    *out = (BuiltScalars){(DsScalarFn *)image->functions,
-                          (DsScalarFn *)image->functions + p->nprograms, image};
+    for (uint32_t i = 0; i < n; i++) image->functions[i] = tcc_image_symbol(&image->code, names[i]);
+    *out = (BuiltScalars){.programs = (DsScalarFn *)image->functions,
+                          .commit = (DsScalarFn *)image->functions + p->nprograms,
+                          .image = image};
     return true;
 }
 

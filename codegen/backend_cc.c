@@ -263,8 +263,9 @@ static bool cc_build_scalars(const Plan *p, const BackendOptions *o, BuiltScalar
     }
     CcImage *image = load(a, text.text, names, n, o, why);
     if (image)
-        *out = (BuiltScalars){(DsScalarFn *)image->functions,
-                              (DsScalarFn *)image->functions + p->nprograms, image};
+        *out = (BuiltScalars){.programs = (DsScalarFn *)image->functions,
+                              .commit = (DsScalarFn *)image->functions + p->nprograms,
+                              .image = image};
     return image != NULL;
 }
 

@@ -157,26 +157,28 @@ void emit_places_enum(StrBuf *out, const Plan *p, const Variant *v)
 
 static void abi_types(StrBuf *out)
 {
-    sb_puts(out, "#ifndef DSOPT_KERNEL_ABI\n"
-                 "#define DSOPT_KERNEL_ABI 1\n"
-                 "enum { DS_CHUNK = 4096, DS_LANES = 128 };\n"
-                 "/* At most DS_CHUNK consecutive elements of one tensor, from a multiple of "
-                 "DS_CHUNK on. */\n"
-                 "typedef struct DsRow {\n"
-                 "    int64_t tensor, first, count;\n"
-                 "} DsRow;\n"
-                 "typedef struct DsTensorRow {\n"
-                 "    double *u[4]; /* its blocks of scalars: global, group, class, tensor */\n"
-                 "    void *const *ptr; /* its element buffers: p, g, states, temporaries; any "
-                 "alignment */\n"
-                 "} DsTensorRow;\n"
-                 "typedef struct DsArgs {\n"
-                 "    const DsRow *rows;\n"
-                 "    const DsTensorRow *tensors;\n"
-                 "    double *partial; /* partial[row * npartial + column] */\n"
-                 "    int64_t npartial;\n"
-                 "} DsArgs;\n"
-                 "#endif\n\n");
+    sb_puts(out,
+            "#ifndef DSOPT_KERNEL_ABI\n"
+            "#define DSOPT_KERNEL_ABI 1\n"
+            "enum { DS_CHUNK = 4096, DS_LANES = 128 };\n"
+            "/* At most DS_CHUNK consecutive elements of one tensor, from a multiple of "
+            "DS_CHUNK on. */\n"
+            "typedef struct DsRow {\n"
+            "    int64_t tensor, first, count, runs, pitch, width, matrix, row, col, strip, tile;\n"
+            "} DsRow;\n"
+            "typedef struct DsTensorRow {\n"
+            "    double *u[4]; /* its blocks of scalars: global, group, class, tensor */\n"
+            "    void *const *ptr; /* its element buffers: p, g, states, temporaries; any "
+            "alignment */\n"
+            "    int64_t rows, cols, mats, tiles;\n"
+            "} DsTensorRow;\n"
+            "typedef struct DsArgs {\n"
+            "    const DsRow *rows;\n"
+            "    const DsTensorRow *tensors;\n"
+            "    double *partial; /* partial[row * npartial + column] */\n"
+            "    int64_t npartial;\n"
+            "} DsArgs;\n"
+            "#endif\n\n");
 }
 
 static void hyper_type(StrBuf *out, const Plan *p, const char *module)

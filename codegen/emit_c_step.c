@@ -219,9 +219,11 @@ static void declare(StrBuf *out, const Plan *p, const Variant *v)
     for (uint32_t e = 0; e < p->m->nelem + v->ntemps; e++)
         sb_printf(out, "%s%s%s", e ? ", " : "", e == 1 ? "(void *)" : "",
                   emit_elem_name(out->arena, p, e));
-    sb_puts(out, "};\n"
-                 "    DsRow row = {0, 0, 0};\n"
-                 "    const DsTensorRow tensors = {{global, group, cls, tensor}, ptr};\n");
+    sb_puts(
+        out,
+        "};\n"
+        "    DsRow row = {0};\n"
+        "    const DsTensorRow tensors = {{global, group, cls, tensor}, ptr, 1, numel, 1, 1};\n");
     if (columns) {
         sb_printf(out,
                   "    const uint64_t chunks = (uint64_t)(numel - 1) / DS_CHUNK + 1;\n"

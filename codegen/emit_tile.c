@@ -393,10 +393,13 @@ static void emit_kernel(Emitter *e)
 
 /* ---- declarations ---------------------------------------------------------------------------- */
 
-static const char head[] = "typedef struct { long tensor, first, count; } DsRow;\n"
-                           "typedef struct { double *u[4]; void *const *ptr; } DsTensorRow;\n"
-                           "typedef struct { const DsRow *rows; const DsTensorRow *tensors; "
-                           "double *partial; long npartial; } DsArgs;\n";
+static const char head[] =
+    "typedef struct { long tensor, first, count, runs, pitch, width, matrix, "
+    "row, col, strip, tile; } DsRow;\n"
+    "typedef struct { double *u[4]; void *const *ptr; "
+    "long rows, cols, mats, tiles; } DsTensorRow;\n"
+    "typedef struct { const DsRow *rows; const DsTensorRow *tensors; "
+    "double *partial; long npartial; } DsArgs;\n";
 
 static void declare_row(StrBuf *out, int op)
 {

@@ -11,11 +11,13 @@
 typedef struct ExecTensor {
     const char *name;
     int64_t numel;
-    uint32_t group;       /* index into ExecState.group */
-    uint32_t body;        /* which body of the module it runs */
-    bool active;          /* takes part in this step: it has a gradient and is not empty */
-    const DType *storage; /* per element slot; DT_F64 only under compute_f64 */
-    void **ptr;           /* per element slot */
+    int64_t rows, cols, mats; /* of its body's view; VIEW_FLAT: of the last two axes. VIEW_BLOCK:
+                                 blocks, elements of a block, 1 */
+    uint32_t group;           /* index into ExecState.group */
+    uint32_t body;            /* which body of the module it runs */
+    bool active;              /* takes part in this step: it has a gradient and is not empty */
+    const DType *storage; /* per slot that has a pointer; elements DT_F64 only under compute_f64 */
+    void **ptr;           /* p, g, states of elements and vectors: Slot.index */
     double *block;        /* LEVEL_TENSOR */
 } ExecTensor;
 
@@ -28,7 +30,7 @@ typedef struct ExecState {
     const uint32_t *by_name; /* tensor indices in byte order of names */
 } ExecState;
 
-/* One step of body entry "step", straight from the IR: every instruction evaluated for every active
+/* One step of the module's entry point, straight from the IR: every instruction evaluated for every active
  * tensor, no plan. The oracle. Writes stores whose guards hold, counters and exports included.
  * False: out of memory (nothing written). Not fast. */
 bool interp_step(const IrModule *m, ExecState *x);

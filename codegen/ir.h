@@ -1,11 +1,12 @@
 /* ir.h - the intermediate representation: what one step does to every tensor, as flat SSA.
  *
- * An IrModule is a table of slots (everything that lives outside the step: p, g, states,
- * hyperparameters, counters, results of reductions, exports) and bodies (one per rule instance ×
- * entry point × shape arm; here: one, "step"). A body is an array of instructions, operands before
+ * An IrModule is what one entry point does: a table of slots (everything that lives outside the
+ * step: p, g, states, hyperparameters, counters, results of reductions, exports) and bodies, one per
+ * shape arm. The modules of a rule's entry points agree in the slots up to its states. A body is an array of instructions, operands before
  * users, no control flow: choice is `select`, effects are guarded stores at the end and reductions,
- * which write slots. Values at scalar rates (global, group, tensor) are f64 (or bool); values over
- * elements are f32 (or bool); `round` is the one rounding of a scalar where it meets elements. With
+ * which write slots. Values at scalar and matrix rates are f64 (or bool); values over rows, columns,
+ * blocks and elements are f32 (or bool; f64 between a reduction and its `round`); `round` is the one
+ * rounding of a scalar where it meets elements. With
  * `compute_f64` (the oracle's lowering) elements are f64 and there is no round.
  *
  *     m := lerp(g, m, b1)   ->   %14:f32.element = mul %12 %13
@@ -29,12 +30,18 @@ typedef uint32_t IrRef; /* index of an instruction in its body */
 typedef enum IrOp {
 #define OP(ENUM, name, spelling, arity, types, expr) IR_##ENUM,
 #include "frontend/ops.def"
-    IR_CONST, /* lit.num; f64.global, f32.global or bool.global */
-    IR_LOAD,  /* lit.slot: the value of a slot as it was when the step began */
-    IR_ROUND, /* arg[0] f64 at a scalar rate -> f32 of the same rate */
-    IR_RED,   /* IR_RED + ReduceOp: arg[0] (arg[1] for dot) over the tensors whose arg[2] (bool,
+    IR_CONST,      /* lit.num; f64.global, f32.global or bool.global */
+    IR_LOAD,       /* lit.slot: the value of a slot as it was when the step began */
+    IR_ROUND,      /* arg[0] f64 at any rate but element -> f32 of the same rate */
+    IR_NORMAL,     /* draws: arg[0], arg[1] the halves of the tensor's key of this step (draw_lo,
+                      draw_hi); lit.slot: number of the site. f32.element (f64 under compute_f64);
+                      a function of key, site and the row-major index of the element */
+    IR_UNIFORM,    /* in [0, 1) */
+    IR_RADEMACHER, /* -1 or 1 */
+    IR_RED, /* IR_RED + ReduceOp: arg[0] (arg[1] for dot) over the tensors whose arg[2] (bool,
                  tensor rate or coarser; IR_NONE: all) holds, at the scope that `rate` names;
-                 lit.slot: the slot that the result is written to. f64, or bool for any and all */
+                 lit.slot: the slot that the result is written to. f64, or bool for any and all;
+                 so at row, col and block rate, too */
     IR_OP_END = IR_RED + RED_COUNT_
 } IrOp;
 
@@ -57,12 +64,16 @@ typedef enum SlotKind {
     SLOT_STATE,  /* any rate */
     SLOT_COUNT,  /* t: f64.tensor, s: f64.global; loads give applied steps so far (t of this step is
                     load + 1) */
-    SLOT_PROP,   /* of the tensor: numel ndim rows cols gbits (storage bits of its gradient);
+    SLOT_INPUT,  /* f64.global, given by the host before the step */
+    SLOT_PROP,   /* of the tensor: numel ndim rows cols mats (of the body's view), first (size of
+                    the first axis), gbits (storage bits of its gradient), draw_lo draw_hi;
                     numel_all: of all tensors of this step */
     SLOT_RESULT, /* of a reduction */
     SLOT_EXPORT, /* f64.global (bool exports are 0 or 1), or of coarser than element rate: value
                     read after the step */
     SLOT_SKIP,   /* bool.global: 1 when the step is skipped; at most one */
+    SLOT_ARM,    /* f64.tensor, stored by `select`: number of the body that a tensor runs */
+    SLOT_BLOCK,  /* f64.tensor, stored by `select`: elements of a block */
 } SlotKind;
 
 typedef struct Slot {
@@ -81,8 +92,9 @@ typedef struct Slot {
     double def, lo, hi; /* -inf, inf where unbounded; a bound of inf that is closed admits it */
     double init; /* STATE, COUNT: the value before the first step (0 where the body computes it) */
     Span loc;
-    /* Where a scalar slot lives: see plan.h. Element slots: their number among the element slots (p
-     * 0, g 1, states from 2). */
+    /* Where a scalar slot lives: see plan.h. p, g and states of element or vector rate: their number
+     * among these (p 0, g 1, states from 2), the index of their pointer. Vectors are stored as their
+     * dtype says: rows, columns, blocks f32, matrices f64. */
     uint8_t level;
     uint32_t index;
 } Slot;
@@ -94,9 +106,15 @@ typedef struct IrStore {
     Span loc;
 } IrStore;
 
+/* How a body sees a tensor (docs/numerics.md). FLAT: elements in a line. MATRIX: matrices of the last
+ * two axes. FIRST: one matrix, the first axis times the rest. BLOCK: one matrix whose rows are
+ * blocks of SLOT_BLOCK elements, the last of which may be short. */
+typedef enum View { VIEW_FLAT, VIEW_MATRIX, VIEW_FIRST, VIEW_BLOCK } View;
+
 typedef struct IrBody {
     const char *rule;  /* "lamb" */
-    const char *entry; /* "step" */
+    const char *entry; /* "step", or NAME of `on NAME` */
+    View view;
     Ins *ins;
     Span *loc; /* one per instruction */
     uint32_t n;
@@ -117,8 +135,10 @@ typedef struct IrModule {
     size_t slots_cap;
     IrBody *bodies;
     uint32_t nbodies;
-    uint32_t nelem;           /* element slots: p, g, states over elements */
-    uint32_t nlevel[4];       /* scalar slots at each level (plan.h) */
+    IrBody *select;     /* which body a tensor runs, and its block size: scalar ops over properties,
+                       stores to SLOT_ARM and SLOT_BLOCK. NULL: body 0, no blocks */
+    uint32_t nelem;     /* p, g, states of element or vector rate */
+    uint32_t nlevel[4]; /* scalar slots at each level (plan.h) */
     const SourceSet *sources; /* for #line and messages; NULL for modules read from text */
 } IrModule;
 
@@ -162,10 +182,17 @@ IrRef ir_load(IrBuilder *b, uint32_t slot);
  * its rate may be narrower than its operands' where folding dropped one. */
 IrRef ir_op(IrBuilder *b, Op op, IrRef x, IrRef y, IrRef z);
 IrRef ir_round(IrBuilder *b, IrRef x); /* to f32 (identity on f32, and under compute_f64) */
-/* A reduction at rate `scope` (RATE_GLOBAL or RATE_TENSOR here); makes its result slot, or finds
- * the equal reduction. RATE_TENSOR: over the elements, whatever x's rate. RATE_GLOBAL: over all
- * elements, or for a scalar of tensor rate over the tensors. */
+/* A reduction to the rate `scope`, coarser than its argument's; makes its result slot, or finds the
+ * equal reduction. RATE_TENSOR and finer: over what x varies along, within the scope. RATE_GLOBAL,
+ * RATE_GROUP: over all values of all tensors (of the group), or for scalars of tensor rate over the
+ * tensors, of group rate over the groups. `key` (not 0; 0 elsewhere) names the statement of a
+ * reduction to RATE_GLOBAL or RATE_GROUP: the same key in several bodies is one slot, which all of
+ * them feed. */
 IrRef ir_reduce(IrBuilder *b, ReduceOp op, IrRef x, IrRef y, IrRef guard, Rate scope);
+IrRef ir_reduce_keyed(IrBuilder *b, ReduceOp op, IrRef x, IrRef y, IrRef guard, Rate scope,
+                      uint64_t key);
+/* One value per element: IR_NORMAL, IR_UNIFORM or IR_RADEMACHER. */
+IrRef ir_draw(IrBuilder *b, IrOp op, IrRef lo, IrRef hi, uint32_t site);
 /* The same value at rate element or tensor, where folding made it coarser: [all] counts along its
  * argument's axes. */
 IrRef ir_spread(IrBuilder *b, IrRef x, Rate rate);
@@ -199,6 +226,7 @@ IrModule *ir_run_passes(Arena *a, IrModule *m, const char *dump_after, StrBuf *o
 
 typedef struct LowerOptions {
     bool compute_f64;
+    const char *entry;    /* "step" (NULL), or NAME of an entry point of the rule */
     bool guard_gradients; /* the implicit recipe's guard: any[all](not finite(g)) over tensors with
                              16-bit gradients -> skip */
 } LowerOptions;

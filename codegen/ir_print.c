@@ -57,6 +57,7 @@ const char *const ir_slot_kinds[] = {
     [SLOT_PARAM] = "param",   [SLOT_GRAD] = "grad",     [SLOT_HYPER] = "hyper",
     [SLOT_STATE] = "state",   [SLOT_COUNT] = "count",   [SLOT_PROP] = "prop",
     [SLOT_RESULT] = "result", [SLOT_EXPORT] = "export", [SLOT_SKIP] = "skip",
+    [SLOT_INPUT] = "input",   [SLOT_ARM] = "arm",       [SLOT_BLOCK] = "block",
 };
 const int ir_slot_kind_count = sizeof ir_slot_kinds / sizeof *ir_slot_kinds;
 

@@ -2,8 +2,9 @@
  *
  * Phases are numbered over the module: phase(v) = max over operands a of phase(a) + (a is a
  * reduction). A step runs, for each phase k: the scalar programs of k (global, then per group,
- * class, tensor), the kernels of k over the tensors, and the joining of the partial results of k's
- * reductions; after the last phase, the commit programs store scalar state.
+ * class, tensor), the vector programs of k (matrix, then row, col, block), the kernels of k over the
+ * tensors, the joining of the partial results of k's reductions, and reductions of vectors and
+ * scalars; after the last phase, the commit programs store vector and scalar state.
  *
  *     LAMB with a global clip
  *       phase 0:  kernel: g -> sumsq[all]
@@ -50,18 +51,56 @@ typedef struct ScalarProgram {
     uint32_t nstores;
 } ScalarProgram;
 
-/* A reduction as the runtime joins it: partial results per chunk meet in the fixed tree (reduce.h).
- */
+/* What a vector program computes, or a reduction to a vector leaves, for others to read: an array
+ * per tensor. */
+typedef struct PlanVector {
+    Rate rate;     /* MATRIX, ROW, COL, BLOCK */
+    DType dtype;   /* f32, f64, bool (a byte) */
+    bool partials; /* the buffer of a reduction to row, col or block: doubles, with room for partial
+                       results (abi.h), the result in front */
+    IrRef ref;     /* the value */
+    uint32_t index; /* its pointer: module.nelem + its number within the body */
+} PlanVector;
+
+/* A vector program: straight-line code for each index of a vector; reads scalars from blocks,
+ * vectors of its own rate at its index, matrix values at the matrix of its row or column. */
+typedef struct VectorProgram {
+    int phase; /* 0 … nphases; commit programs: nphases + 1 */
+    Rate rate;
+    uint32_t body;
+    IrRef *vals; /* instructions to evaluate, in order; loads, constants, reductions and what other
+                    programs computed are read where used */
+    uint32_t nvals;
+    IrRef *keeps; /* those of vals that go to their PlanVector */
+    uint32_t nkeeps;
+    uint32_t *stores; /* commit programs: indices into body.stores */
+    uint32_t nstores;
+} VectorProgram;
+
+/* A reduction as the runtime joins it: partial results meet in the fixed tree (reduce.h). In modules
+ * of several bodies, PlanReduces with the same result slot are one reduction: they have the same
+ * phase, stand next to each other, and what they gather meets. */
+typedef enum ReduceFrom {
+    FROM_ELEMENTS, /* a kernel leaves partial results */
+    FROM_VECTOR,   /* its argument is a vector: no kernel */
+    FROM_SCALARS   /* its argument has tensor or group rate: gathered from blocks */
+} ReduceFrom;
 typedef struct PlanReduce {
     uint32_t body;
     IrRef ins;
-    int phase;        /* the phase whose kernel (or tensor scalars) feeds it */
-    bool of_scalars;  /* its argument has tensor rate: no kernel, values are gathered from the
-                         tensors' blocks */
-    Place arg, arg2;  /* of_scalars: where they are */
-    Place guard;      /* LEVEL_NONE: all tensors */
-    Place result;     /* global or tensor block */
-    uint32_t partial; /* column among the partial results of its kernel */
+    int phase; /* the phase whose kernel (or programs) feeds it */
+    ReduceFrom from;
+    bool of_scalars;    /* from == FROM_SCALARS */
+    Rate rate;          /* of the result */
+    Rate arg_rate;      /* FROM_VECTOR: of the argument (both arguments) */
+    Place arg, arg2;    /* FROM_SCALARS: where they are */
+    uint32_t vec, vec2; /* FROM_VECTOR: index of the pointer of the argument, of dot's second */
+    DType vec_type, vec2_type;
+    Place guard;         /* LEVEL_NONE: all tensors */
+    Place result;        /* GLOBAL, GROUP, TENSOR: in a block */
+    uint32_t result_vec; /* MATRIX, ROW, COL, BLOCK: index of the pointer of its buffer */
+    uint32_t partial;    /* FROM_ELEMENTS to MATRIX or coarser: column among the partial results of
+                               its kernel */
 } PlanReduce;
 
 typedef enum ValueHow { VAL_LOAD, VAL_RELOAD, VAL_TEMP, VAL_COMPUTE } ValueHow;
@@ -97,7 +136,8 @@ typedef struct Kernel {
 typedef struct Variant {
     uint32_t body;
     DType *storage;  /* per element slot of the module */
-    uint32_t ntemps; /* f32 temporaries per element, numbered from module.nelem */
+    uint32_t ntemps; /* f32 temporaries per element, numbered from module.nelem + the number of the
+                        body's vectors (plan_first_temp) */
     Kernel *kernels; /* in order of phase; phases without element work have none */
     uint32_t nkernels;
     const char *why; /* how bytes decided, for explain: lines of text */
@@ -121,6 +161,15 @@ typedef struct Plan {
      * and these, too: exports and the verdict are stored then. */
     ScalarProgram *commit;
     uint32_t ncommit;
+    VectorProgram *vprograms; /* by phase, then rate (matrix first), then body */
+    uint32_t nvprograms;
+    VectorProgram *vcommit; /* run before the scalar commits: stores to vector slots */
+    uint32_t nvcommit;
+    PlanVector **vectors; /* [body] */
+    uint32_t *nvectors;
+    uint32_t *
+        *vector; /* [body][ref] the pointer index where a vector value can be read (its slot for
+                          loads, its PlanVector); UINT32_MAX: a local of its program, or none */
     PlanReduce *reduces;
     uint32_t nreduces;
     Place skip;     /* of the skip verdict; LEVEL_NONE: never skips */
@@ -130,6 +179,11 @@ typedef struct Plan {
 /* Where a scalar value is read: its slot's place (t: its class's), its own, or LEVEL_NONE for
  * constants and locals. */
 Place plan_place(const Plan *p, uint32_t body, IrRef ref);
+/* The first pointer index of a body's element temporaries. */
+static inline uint32_t plan_first_temp(const Plan *p, uint32_t body)
+{
+    return p->m->nelem + p->nvectors[body];
+}
 Plan *plan_make(Arena *a, const IrModule *m);
 /* Schedules the kernels of one body under one storage (m->nelem dtypes). Pure; the caller caches.
  */

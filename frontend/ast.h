@@ -41,6 +41,7 @@ typedef enum ExprKind {
     EX_MATCH,  /* args[0] ~ text, args[0] !~ text (negated) */
     EX_MATMUL, /* args[0] @ args[1] */
     EX_OLD,    /* old(name) */
+    EX_DRAW, /* normal() uniform() rademacher(): name; after check: draw, num: number of the site */
     EX_COND, /* args[0] ? args[1] : args[2]; kept apart from OP_SELECT for messages; typed alike */
     EX_BAD,  /* an error was reported here: silent from now on */
 } ExprKind;
@@ -67,6 +68,7 @@ typedef enum ReduceKind {
     RK_ALL,
     RK_COUNT
 } ReduceKind;
+typedef enum DrawKind { DRAW_NORMAL, DRAW_UNIFORM, DRAW_RADEMACHER } DrawKind;
 const char *reduce_kind_name(ReduceKind k); /* "norm" */
 const char *scope_kind_name(ScopeKind k);   /* "all" */
 
@@ -86,6 +88,7 @@ struct Expr {
     Op op;             /* EX_OP */
     ReduceKind reduce; /* EX_REDUCE, set by the parser from the name */
     ScopeKind scope;   /* EX_REDUCE */
+    DrawKind draw;     /* EX_DRAW */
     Expr *scope_size;  /* [block k] */
     Expr **args;
     Name *arg_names; /* EX_CALL: text NULL where positional; NULL if all are */
@@ -233,7 +236,8 @@ typedef enum SymKind {
     SYM_LET,       /* a name bound once; value */
     SYM_DIRECTION, /* bound by `direction`, may be written by direction transforms */
     SYM_GIVEN,     /* g p t s micro rows cols numel ndim name pi inf: `given` */
-    SYM_EXPORT
+    SYM_EXPORT,
+    SYM_INPUT /* f64.global, given by the host; path: its name as the host knows it */
 } SymKind;
 typedef enum Given {
     GIVEN_G,
@@ -247,7 +251,9 @@ typedef enum Given {
     GIVEN_NDIM,
     GIVEN_NAME,
     GIVEN_PI,
-    GIVEN_INF
+    GIVEN_INF,
+    GIVEN_FIRST /* bool.tensor: this is where the tensor's state begins (its first applied step);
+                   has no spelling: made of `init` */
 } Given;
 
 struct Symbol {
@@ -276,6 +282,17 @@ struct Symbol {
     struct CheckInfo *info; /* the checker's own */
 };
 
+/* An entry point, `on NAME` or `on NAME(x)`: the blocks of that name of all that the rule uses, in
+ * order of use. */
+typedef struct Entry {
+    const char *name;
+    Span span;
+    Symbol
+        *param; /* SYM_GIVEN of kind GIVEN_G: the tensors' buffers that the caller binds as x; NULL:
+                      none */
+    Block *body;
+} Entry;
+
 /* A rule ready for lowering: one block, all uses and calls inlined, every name resolved. */
 typedef struct Rule {
     const char *name;
@@ -288,6 +305,10 @@ typedef struct Rule {
     size_t nstates;
     Symbol **exports;
     size_t nexports;
+    Symbol **inputs;
+    size_t ninputs;
+    Entry *entries; /* besides the step */
+    size_t nentries;
     Symbol *g, *p; /* the symbols of the gradient and the parameter */
     uint32_t nsyms, nexprs;
 } Rule;

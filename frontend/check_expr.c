@@ -251,6 +251,7 @@ static Expr *check_kind(Checker *c, const Expr *e)
     case EX_LIST: check_unsupported(c, e->span, "a list"); break;
     case EX_MATCH: check_unsupported(c, e->span, "'%s'", e->negated ? "!~" : "~"); break;
     case EX_MATMUL: check_unsupported(c, e->span, "'@', the matrix product"); break;
+    case EX_DRAW: check_unsupported(c, e->span, "a draw"); break;
     case EX_BAD: break;
     }
     return bad_expr(c, e->span);

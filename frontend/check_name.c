@@ -117,6 +117,7 @@ const char *symbol_what(const Symbol *s)
     case SYM_STATE: return "a state";
     case SYM_DIRECTION: return "the direction";
     case SYM_EXPORT: return "an export";
+    case SYM_INPUT: return "an input";
     case SYM_LET: return "a name bound by '='";
     case SYM_GIVEN: break;
     }

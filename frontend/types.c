@@ -24,21 +24,12 @@ static const struct {
     {"block", RATE_BLOCK},   {"element", RATE_ELEMENT},
 };
 
-/* The joins that have no name of their own; the axes above the outermost named ones are implied. */
-static const char *const joined[] = {
-    "{block,matrix}", "{block,row}", "{block,col}", "{block,element}", "{axes}",
-};
-
 const char *rate_name(Rate r)
 {
     for (size_t i = 0; i < sizeof rates / sizeof *rates; i++) {
         if (rates[i].rate == r) return rates[i].name;
     }
-    if ((r & AXIS_BLOCK) && (r & ~AXIS_BLOCK) == RATE_MATRIX) return joined[0];
-    if ((r & AXIS_BLOCK) && (r & ~AXIS_BLOCK) == RATE_ROW) return joined[1];
-    if ((r & AXIS_BLOCK) && (r & ~AXIS_BLOCK) == RATE_COL) return joined[2];
-    if ((r & AXIS_BLOCK) && (r & ~AXIS_BLOCK) == RATE_ELEMENT) return joined[3];
-    return joined[4]; /* not made by joining rates of the language */
+    return "{axes}"; /* not made by joining rates of the language */
 }
 
 bool rate_parse(const char *s, Rate *out)
@@ -46,12 +37,6 @@ bool rate_parse(const char *s, Rate *out)
     for (size_t i = 0; i < sizeof rates / sizeof *rates; i++) {
         if (strcmp(rates[i].name, s) == 0) {
             *out = rates[i].rate;
-            return true;
-        }
-    }
-    for (Rate r = RATE_GLOBAL; r < 64; r++) {
-        if (s[0] == '{' && strcmp(rate_name(r), s) == 0 && strcmp(s, joined[4]) != 0) {
-            *out = r;
             return true;
         }
     }

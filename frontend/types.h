@@ -1,8 +1,7 @@
 /* types.h - what a value is: its dtype, and its rate (along which axes it varies). Shared by the
  * typed AST and the IR.
  *
- * A rate is a set of axes, joined by union: hyper lr is {group}; t is {group, tensor}; p is {group,
- * tensor, matrix, row, col}.
+ * A rate is a set of axes, joined by union: hyper lr is {group}; t is {group, tensor}; p is all.
  */
 #ifndef FRONTEND_TYPES_H
 #define FRONTEND_TYPES_H
@@ -27,14 +26,33 @@ enum {
     RATE_ROW = RATE_MATRIX | AXIS_ROW,
     RATE_COL = RATE_MATRIX | AXIS_COL,
     RATE_BLOCK = RATE_TENSOR | AXIS_BLOCK,
-    RATE_ELEMENT = RATE_MATRIX | AXIS_ROW | AXIS_COL,
+    RATE_ELEMENT = RATE_MATRIX | AXIS_ROW | AXIS_COL | AXIS_BLOCK,
 };
+/* The rates there are: scalars (global, group, tensor), vectors (matrix, row, col, block: one array
+ * per tensor), and element. */
+static inline bool rate_is_element(Rate r)
+{
+    return (r & RATE_ELEMENT) == RATE_ELEMENT;
+}
+static inline bool rate_is_scalar(Rate r)
+{
+    return (r & ~RATE_TENSOR) == 0;
+}
+static inline bool rate_is_vector(Rate r)
+{
+    return !rate_is_scalar(r) && !rate_is_element(r);
+}
+/* Union; what varies along two of rows, columns and blocks (or blocks and matrices) varies from
+ * element to element. */
 static inline Rate rate_join(Rate a, Rate b)
 {
-    return (Rate)(a | b);
+    Rate r = (Rate)(a | b);
+    bool row_col = (r & AXIS_ROW) && (r & AXIS_COL);
+    bool block = (r & AXIS_BLOCK) && (r & (AXIS_MATRIX | AXIS_ROW | AXIS_COL));
+    return row_col || block ? (Rate)RATE_ELEMENT : r;
 }
-/* Whether values of this rate are computed in f32 over elements (rows, columns, blocks), and not in
- * f64 as scalars. */
+/* Whether values of this rate are computed in f32 (elements, rows, columns, blocks), and not in f64
+ * as scalars and matrix values. */
 static inline bool rate_is_elementwise(Rate r)
 {
     return (r & (AXIS_ROW | AXIS_COL | AXIS_BLOCK)) != 0;
@@ -45,7 +63,7 @@ static inline bool rate_within(Rate a, Rate b)
 {
     return (a & ~b) == 0;
 }
-/* "element", "tensor", "row", …; joins without a name: "{block,row}". */
+/* "element", "tensor", "row", … */
 const char *rate_name(Rate r);
 bool rate_parse(const char *s, Rate *out);
 const char *dtype_name(DType d); /* "f32", "bf16", "bool", … */

@@ -124,9 +124,8 @@ static void fill_rows(dsopt_optimizer *opt)
             l->row = r;
             for (int64_t first = 0; first < t->numel; first += DS_CHUNK)
                 opt->rows[r++] =
-                    (DsRow){.tensor = opt->active[a],
-                            .first = first,
-                            .count = t->numel - first < DS_CHUNK ? t->numel - first : DS_CHUNK};
+                    ds_flat_row(opt->active[a], first,
+                                t->numel - first < DS_CHUNK ? t->numel - first : DS_CHUNK);
             l->nrows = r - l->row;
         }
         opt->variants[v].row_end = r;

@@ -277,8 +277,13 @@ static void make_tensor_rows(dsopt_optimizer *opt)
     if (!opt->plan) return;
     for (size_t i = 0; i < opt->x.ntensors; i++) {
         const ExecTensor *t = &opt->x.tensors[i];
-        opt->tensor_rows[i] = (DsTensorRow){
-            .u = {opt->x.global, opt->x.group[t->group], NULL, t->block}, .ptr = t->ptr};
+        opt->tensor_rows[i] =
+            (DsTensorRow){.u = {opt->x.global, opt->x.group[t->group], NULL, t->block},
+                          .ptr = t->ptr,
+                          .rows = 1,
+                          .cols = t->numel,
+                          .mats = 1,
+                          .tiles = 1};
     }
 }
 

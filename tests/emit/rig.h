@@ -157,14 +157,17 @@ static inline void rig_interp(Rig *r)
 {
     ExecTensor tensors[RIG_TENSORS];
     for (size_t t = 0; t < r->n; t++)
-        tensors[t] = (ExecTensor){"",
-                                  r->numel[t],
-                                  (uint32_t)(t % RIG_GROUPS),
-                                  r->v->body,
-                                  r->active[t],
-                                  r->v->storage,
-                                  r->want.ptr[t],
-                                  r->want.tensor[t]};
+        tensors[t] = (ExecTensor){.name = "",
+                                  .numel = r->numel[t],
+                                  .rows = 1,
+                                  .cols = r->numel[t],
+                                  .mats = 1,
+                                  .group = (uint32_t)(t % RIG_GROUPS),
+                                  .body = r->v->body,
+                                  .active = r->active[t],
+                                  .storage = r->v->storage,
+                                  .ptr = r->want.ptr[t],
+                                  .block = r->want.tensor[t]};
     ExecState x = {r->want.global, r->want.group, RIG_GROUPS, tensors, r->n, r->by_name};
     REQUIRE(interp_step(r->p->m, &x), "the interpreter ran out of memory");
 }
@@ -212,10 +215,14 @@ static inline void rig_rows(Rig *r, RigRows *w)
         w->begin[t] = w->n;
         w->tensors[t] = (DsTensorRow){
             {r->got.global, r->got.group[t % RIG_GROUPS], r->got.cls[t], r->got.tensor[t]},
-            r->got.ptr[t]};
+            r->got.ptr[t],
+            1,
+            r->numel[t],
+            1,
+            1};
         for (int64_t i = 0; r->active[t] && i < r->numel[t]; i += DS_CHUNK) {
             int64_t left = r->numel[t] - i;
-            w->rows[w->n++] = (DsRow){(int64_t)t, i, left < DS_CHUNK ? left : DS_CHUNK};
+            w->rows[w->n++] = ds_flat_row((int64_t)t, i, left < DS_CHUNK ? left : DS_CHUNK);
         }
     }
     w->begin[r->n] = w->n;

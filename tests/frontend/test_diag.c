@@ -235,21 +235,15 @@ static void test_types(void)
 {
     Rate rate;
     DType type;
-    static const Rate rates[] = {RATE_GLOBAL,
-                                 RATE_GROUP,
-                                 RATE_TENSOR,
-                                 RATE_MATRIX,
-                                 RATE_ROW,
-                                 RATE_COL,
-                                 RATE_BLOCK,
-                                 RATE_ELEMENT,
-                                 RATE_BLOCK | RATE_ROW,
-                                 RATE_BLOCK | RATE_COL,
-                                 RATE_BLOCK | RATE_MATRIX,
-                                 RATE_BLOCK | RATE_ELEMENT};
+    static const Rate rates[] = {RATE_GLOBAL, RATE_GROUP, RATE_TENSOR, RATE_MATRIX,
+                                 RATE_ROW,    RATE_COL,   RATE_BLOCK,  RATE_ELEMENT};
     for (size_t i = 0; i < sizeof rates / sizeof *rates; i++)
         CHECK(rate_parse(rate_name(rates[i]), &rate) && rate == rates[i], "%s",
               rate_name(rates[i]));
+    CHECK(rate_join(RATE_ROW, RATE_COL) == RATE_ELEMENT &&
+              rate_join(RATE_BLOCK, RATE_MATRIX) == RATE_ELEMENT &&
+              rate_join(RATE_BLOCK, RATE_TENSOR) == RATE_BLOCK,
+          "joins");
     CHECK(!rate_parse("rows", &rate) && !rate_parse("", &rate), "unknown rates");
     for (int d = 0; d < DT_COUNT; d++)
         CHECK(dtype_parse(dtype_name((DType)d), &type) && (int)type == d && dtype_size(type) > 0,

@@ -180,11 +180,11 @@ static inline void world_phase(const World *w, const WorldBuilt *b, int phase)
     DsTensorRow *tensors = ARENA_ARRAY(w->a, DsTensorRow, w->n);
     for (size_t i = 0; i < w->n; i++) {
         ExecTensor *t = &w->x.tensors[i];
-        tensors[i] =
-            (DsTensorRow){{w->x.global, w->x.group[t->group], w->cls[i], t->block}, t->ptr};
+        tensors[i] = (DsTensorRow){
+            {w->x.global, w->x.group[t->group], w->cls[i], t->block}, t->ptr, 1, t->numel, 1, 1};
         for (size_t r = first[i]; r < first[i + 1]; r++) {
             int64_t at = (int64_t)(r - first[i]) * DS_CHUNK, left = t->numel - at;
-            rows[r] = (DsRow){(int64_t)i, at, left < DS_CHUNK ? left : DS_CHUNK};
+            rows[r] = ds_flat_row((int64_t)i, at, left < DS_CHUNK ? left : DS_CHUNK);
         }
     }
     int64_t npartial = (int64_t)b->plan->nreduces + 1;
