@@ -82,7 +82,10 @@ static const char *op_name(int op)
     static const char *const others[] = {[TILE_LOAD_F16] = "load_f16",
                                          [TILE_LOAD_BF16] = "load_bf16",
                                          [TILE_STORE_F16] = "store_f16",
-                                         [TILE_STORE_BF16] = "store_bf16"};
+                                         [TILE_STORE_BF16] = "store_bf16",
+                                         [TILE_NORMAL] = "normal",
+                                         [TILE_UNIFORM] = "uniform",
+                                         [TILE_RADEMACHER] = "rademacher"};
     return tile_info[op].name ? tile_info[op].name : others[op];
 }
 
@@ -433,6 +436,9 @@ static void declare_operators(StrBuf *out, const TileUses *uses)
             sb_printf(out, "double fold_%s(double *);\n", reduce_info[op - TILE_FOLD_SUM].name);
         else if (op == TILE_LANES)
             sb_puts(out, "void t_lanes(double *, double);\n");
+        else if (op == TILE_NORMAL || op == TILE_UNIFORM || op == TILE_RADEMACHER)
+            sb_printf(out, "void t_%s(long, void *, double, double, unsigned, long);\n",
+                      op_name(op));
         else
             sb_printf(out, "void t_%s(long, void *, const void *);\n", op_name(op));
     }

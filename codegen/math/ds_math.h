@@ -1,8 +1,8 @@
 /*
  * ds_math.h: elementary functions with the same bits on every compiler and device.
  *
- * What: exp, log, tanh, pow, rsqrt, floor and remainder in f32 and f64, and exact conversions
- * between f32 and the 16-bit storage types. Every function is one fixed sequence of f64 + - * /
+ * What: exp, log, tanh, pow, rsqrt, floor and remainder in f32 and f64, exact conversions between
+ * f32 and the 16-bit storage types, and counter-based draws. Every function is one fixed sequence of f64 + - * /
  * sqrt, integer operations and selects; no fma, no tables, no libm, no branches (but ds_powc's
  * loop), so compilers turn loops over them into vector code.
  *
@@ -418,6 +418,115 @@ DS_FN double ds_powc(double x, double y)
 DS_FN double ds_rsqrt(double x)
 {
     return 1.0 / DS_SQRT(x);
+}
+//@ section kcircle needs base
+/* sin y / y and cos y for |y| <= 0.7854, in z = y^2. Sollya: fpminimax of (sin(sqrt z) / sqrt z -
+   1) / z and of (cos(sqrt z) - 1 + z/2) / z^2 on [0,0.617], degree 5, [|D...|], absolute,
+   floating; errors 2^-56 of sin y, 2^-59.9 of cos y. */
+DS_FN double ds_k_sin(double y)
+{
+    double z = y * y, z2 = z * z;
+    double a = -0x1.5555555555555p-3 + z * 0x1.1111111110c83p-7;
+    double b = -0x1.a01a019ea130ap-13 + z * 0x1.71de37b1ca273p-19;
+    double c = -0x1.ae60210233a95p-26 + z * 0x1.5e118e8484eeep-33;
+    return y + y * (z * (a + z2 * (b + z2 * c)));
+}
+DS_FN double ds_k_cos(double y)
+{
+    double z = y * y, z2 = z * z, h = z * 0.5, w = 1.0 - h;
+    double a = 0x1.5555555555555p-5 + z * -0x1.6c16c16c168ccp-10;
+    double b = 0x1.a01a019f38afap-16 + z * -0x1.27e4fa036d38fp-22;
+    double c = 0x1.1eeb58509df39p-29 + z * -0x1.9073d444493acp-37;
+    return w + (((1.0 - w) - h) + z2 * (a + z2 * (b + z2 * c)));
+}
+
+//@ section philox needs base
+/* Philox4x32-10 (Salmon, Moraes, Dror, Shaw 2011): the counter of four words becomes four random
+   ones. */
+DS_FN void ds_k_round(ds_u32 *x, ds_u32 k0, ds_u32 k1)
+{
+    ds_u64 p = 0xd2511f53ull * x[0], q = 0xcd9e8d57ull * x[2];
+    x[0] = (ds_u32)(q >> 32) ^ x[1] ^ k0;
+    x[2] = (ds_u32)(p >> 32) ^ x[3] ^ k1;
+    x[1] = (ds_u32)q;
+    x[3] = (ds_u32)p;
+}
+DS_FN void ds_philox(ds_u32 *x, ds_u32 k0, ds_u32 k1)
+{
+    ds_k_round(x, k0, k1);
+    ds_k_round(x, k0 + 0x9e3779b9u, k1 + 0xbb67ae85u);
+    ds_k_round(x, k0 + 0x3c6ef372u, k1 + 0x76cf5d0au);
+    ds_k_round(x, k0 + 0xdaa66d2bu, k1 + 0x32370b8fu);
+    ds_k_round(x, k0 + 0x78dde6e4u, k1 + 0xed9eba14u);
+    ds_k_round(x, k0 + 0x1715609du, k1 + 0xa9066899u);
+    ds_k_round(x, k0 + 0xb54cda56u, k1 + 0x646e171eu);
+    ds_k_round(x, k0 + 0x5384540fu, k1 + 0x1fd5c5a3u);
+    ds_k_round(x, k0 + 0xf1bbcdc8u, k1 + 0xdb3d7428u);
+    ds_k_round(x, k0 + 0x8ff34781u, k1 + 0x96a522adu);
+}
+/* The words of an element: lo and hi are the halves of the key as integral doubles below 2^32. */
+DS_FN void ds_k_draw(ds_u32 *x, double lo, double hi, ds_u32 site, ds_u64 index)
+{
+    x[0] = (ds_u32)index;
+    x[1] = (ds_u32)(index >> 32);
+    x[2] = site;
+    x[3] = 0;
+    ds_philox(x, (ds_u32)ds_bits(lo + 0x1p52), (ds_u32)ds_bits(hi + 0x1p52));
+}
+
+//@ section uniform needs philox
+/* A multiple of 2^-24 in [0, 1): the same number in f32 and f64. */
+DS_FN double ds_uniform(double lo, double hi, ds_u32 site, ds_u64 index)
+{
+    ds_u32 w[4];
+    ds_k_draw(w, lo, hi, site, index);
+    return ds_from(((ds_u64)(w[0] >> 8) << 28) | 0x3ff0000000000000ull) - 1.0;
+}
+DS_FN float ds_uniformf(double lo, double hi, ds_u32 site, ds_u64 index)
+{
+    ds_u32 w[4];
+    ds_k_draw(w, lo, hi, site, index);
+    return (float)(int)(w[0] >> 8) * 0x1p-24f;
+}
+
+//@ section rademacher needs philox
+/* 1 or -1. */
+DS_FN double ds_rademacher(double lo, double hi, ds_u32 site, ds_u64 index)
+{
+    ds_u32 w[4];
+    ds_k_draw(w, lo, hi, site, index);
+    return ds_from(((ds_u64)(w[0] >> 31) << 63) | 0x3ff0000000000000ull);
+}
+DS_FN float ds_rademacherf(double lo, double hi, ds_u32 site, ds_u64 index)
+{
+    ds_u32 w[4];
+    ds_k_draw(w, lo, hi, site, index);
+    return ds_fromf((w[0] & 0x80000000u) | 0x3f800000u);
+}
+
+//@ section normal needs philox log kcircle
+/* Box and Muller: the cosine of a turn of 54 bits times sqrt(-2 log of 52 bits in (0, 1]); at most
+   8.49 in size. The turn is quarter + f, |f| <= 1/2, so its reduction is exact. */
+DS_FN double ds_normal(double lo, double hi, ds_u32 site, ds_u64 index)
+{
+    ds_u32 w[4], quarter;
+    ds_u64 r, f;
+    double u, y, c, s, z, v;
+    ds_k_draw(w, lo, hi, site, index);
+    r = ((ds_u64)w[0] << 20) | (w[1] >> 12);
+    f = ((ds_u64)(w[2] << 2) << 20) | (w[3] >> 10);
+    u = (ds_from(r | 0x4330000000000000ull) - 0x1.ffffffffffffep51) * 0x1p-52;
+    y = (ds_from(f | 0x3ff0000000000000ull) - 1.5) * 0x1.921fb54442d18p0;
+    c = ds_k_cos(y);
+    s = ds_k_sin(y);
+    z = DS_SQRT(-2.0 * ds_log(u));
+    quarter = w[2] >> 30;
+    v = quarter & 1u ? s : c;
+    return z * ds_from(ds_bits(v) ^ ((ds_u64)((quarter + 1u) & 2u) << 62));
+}
+DS_FN float ds_normalf(double lo, double hi, ds_u32 site, ds_u64 index)
+{
+    return (float)ds_normal(lo, hi, site, index);
 }
 //@ section end needs
 #endif

@@ -24,6 +24,10 @@ typedef enum TileOp {
     TILE_LOAD_BF16,
     TILE_STORE_F16, /* (n, void *out, const float *in) */
     TILE_STORE_BF16,
+    TILE_NORMAL, /* (n, float *out, double lo, double hi, unsigned site, long first): the draws of
+                    elements first, first + 1, … (ds_math.h) */
+    TILE_UNIFORM,
+    TILE_RADEMACHER,
     TILE_LANES, /* (double *lanes, double v): all 128 accumulators of a reduction become v */
     TILE_OP_COUNT
 } TileOp;

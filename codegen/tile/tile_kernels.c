@@ -338,6 +338,15 @@ CONVERT(load_f16, AnyFloat, AnyHalf, ds_f32_from_f16)
 CONVERT(store_f16, AnyHalf, AnyFloat, ds_f16_from_f32)
 #endif
 
+#define DRAW(name)                                                                                 \
+    static void name(long n, AnyFloat *out, double lo, double hi, unsigned site, long first)       \
+    {                                                                                              \
+        for (long i = 0; i < n; i++) out[i] = ds_##name##f(lo, hi, site, (ds_u64)(first + i));     \
+    }
+DRAW(normal)
+DRAW(uniform)
+DRAW(rademacher)
+
 static void lanes(double *lanes, double v)
 {
     for (int j = 0; j < DS_LANES; j++) lanes[j] = v;
@@ -370,5 +379,8 @@ const TileTable TABLE(DS_TILE_LEVEL) = {{
     [TILE_LOAD_BF16] = (TileFn)load_bf16,
     [TILE_STORE_F16] = (TileFn)store_f16,
     [TILE_STORE_BF16] = (TileFn)store_bf16,
+    [TILE_NORMAL] = (TileFn)normal,
+    [TILE_UNIFORM] = (TileFn)uniform,
+    [TILE_RADEMACHER] = (TileFn)rademacher,
     [TILE_LANES] = (TileFn)lanes,
 }};

@@ -238,6 +238,10 @@ static void pair(Inputs inputs, uint64_t i, double *x, double *y)
     case IN_POWC: powc_arguments(i, x, y); break;
     case IN_EXP: *x = exp_argument(i); break;
     case IN_LOG: *x = log_argument(i); break;
+    case IN_KEY:
+        *x = (double)(uint32_t)mix64(i);
+        *y = (double)(mix64(i) >> 32);
+        break;
     default: mod_arguments(i, x, y); break;
     }
 }

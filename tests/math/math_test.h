@@ -26,7 +26,8 @@ typedef enum Inputs {
     IN_LOG,
     IN_POW,
     IN_POWC,
-    IN_MOD
+    IN_MOD,
+    IN_KEY
 } Inputs;
 
 enum { BLOCK = 4096 }; /* elements of one call of a kernel; arrays hold BLOCK doubles */
