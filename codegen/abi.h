@@ -19,7 +19,9 @@ enum { DS_CHUNK = 4096, DS_LANES = 128 };
 /* `runs` runs of `count` consecutive elements each, `pitch` apart. In a flat body: one run, at most
  * DS_CHUNK elements from a multiple of DS_CHUNK on. In the other views a tile of one matrix
  * (docs/numerics.md): whole rows in one run where the matrix has at most DS_CHUNK columns, else one
- * run for each row of a strip of DS_CHUNK columns. Position q of run i is element
+ * run for each row of a strip of DS_CHUNK columns; the last run has `last` elements (count, but
+ * where the last block is short; 0 where it does not reach the strip: such rows are rows of the
+ * table, too, since every partial result is written). Position q of run i is element
  * first + i * pitch + q, index row + i + q / width of the row (block) vector, matrix * cols + col +
  * q % width of the column vector.
  *
@@ -30,7 +32,7 @@ typedef struct DsRow {
     int64_t tensor; /* row of the tensor table */
     int64_t first;  /* its first element in the tensor */
     int64_t count;
-    int64_t runs, pitch, width;
+    int64_t runs, pitch, width, last;
     int64_t matrix, row, col; /* row: matrix * rows + the first row; col: the first column */
     int64_t strip, tile;      /* its strip of columns; its tile of rows within the matrix */
 } DsRow;
@@ -50,7 +52,8 @@ static inline DsRow ds_flat_row(int64_t tensor, int64_t first, int64_t count)
                    .count = count,
                    .runs = 1,
                    .pitch = count,
-                   .width = count};
+                   .width = count,
+                   .last = count};
 }
 
 typedef struct DsArgs {

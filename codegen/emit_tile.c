@@ -397,7 +397,7 @@ static void emit_kernel(Emitter *e)
 /* ---- declarations ---------------------------------------------------------------------------- */
 
 static const char head[] =
-    "typedef struct { long tensor, first, count, runs, pitch, width, matrix, "
+    "typedef struct { long tensor, first, count, runs, pitch, width, last, matrix, "
     "row, col, strip, tile; } DsRow;\n"
     "typedef struct { double *u[4]; void *const *ptr; "
     "long rows, cols, mats, tiles; } DsTensorRow;\n"

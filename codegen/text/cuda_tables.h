@@ -3,7 +3,7 @@
 
 /* The tables in device memory; the generated header has them for the host. */
 struct DsRow { /* at most 4096 consecutive elements of one tensor, from a multiple of 4096 on */
-    long long tensor, first, count, runs, pitch, width, matrix, row, col, strip, tile;
+    long long tensor, first, count, runs, pitch, width, last, matrix, row, col, strip, tile;
 };
 struct DsTensorRow {
     double *u[4];     /* blocks of scalars: global, group, class, tensor */
