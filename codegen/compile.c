@@ -18,7 +18,7 @@ typedef struct Wanted {
 static bool has_optimizer(const Ast *ast)
 {
     for (size_t i = 0; i < ast->n; i++)
-        if (ast->items[i]->kind == IT_OPTIMIZER) return true;
+        if (item_stands_alone(ast->items[i])) return true;
     return false;
 }
 

@@ -221,12 +221,19 @@ typedef struct Ast {
     Item **items; /* imported files' items stand before those of the file that imports them */
     size_t n, cap;
     int file; /* the file that was asked for; the others were imported */
+    bool applied; /* FrontendOptions.rule is an application */
+    App *app;     /* that; NULL: it could not be read */
+    Block *app_uses; /* its block; NULL: none */
     NameTable *names;
 } Ast;
 /* The one pointer that stands for these n bytes in this compilation. */
 const char *ast_intern(Arena *a, Ast *ast, const char *s, size_t n);
 /* How often the name stands in the compilation's files. */
 uint32_t ast_name_count(const Ast *ast, const char *name);
+/* The pointer that stands for the name; NULL: no file has it. */
+const char *ast_known_name(const Ast *ast, const char *name);
+/* Whether it is an optimizer that can run by itself: all rules that it takes have defaults. */
+bool item_stands_alone(const Item *item);
 
 /* ---- symbols (made by check) ----------------------------------------------------------------- */
 
@@ -237,7 +244,9 @@ typedef enum SymKind {
     SYM_DIRECTION, /* bound by `direction`, may be written by direction transforms */
     SYM_GIVEN,     /* g p t s micro rows cols numel ndim name pi inf: `given` */
     SYM_EXPORT,
-    SYM_INPUT /* f64.global, given by the host; path: its name as the host knows it */
+    SYM_RULE,  /* the checker's: a parameter `inner: rule` */
+    SYM_ARRAY, /* the checker's: K states or hypers by one name */
+    SYM_INPUT  /* f64.global, given by the host; path: its name as the host knows it */
 } SymKind;
 typedef enum Given {
     GIVEN_G,
@@ -321,7 +330,9 @@ typedef struct FrontendOptions {
     size_t ndefines;
     const char *const *include_dirs;
     size_t ninclude_dirs;
-    const char *rule; /* which optimizer of the file; NULL: the only one, or the last */
+    const char *rule; /* which optimizer of the file, or an application of one: "lookahead(adamw(lr =
+                         1e-3), k = 5) { use cautious }" (what the file lacks is looked for in the
+                         standard library); NULL: the only one, or the last */
     bool compute_f64; /* types element-like values f64 (the oracle's lowering) */
 } FrontendOptions;
 

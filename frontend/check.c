@@ -113,10 +113,21 @@ static void note_mistakes(Checker *c)
     }
 }
 
-/* Checks an optimizer, or a transform by itself, as a rule of its own. */
-static Rule *check_rule(Arena *a, DiagSink *d, const Ast *ast, const FrontendOptions *o, Item *item)
+/* What a transform of stage direction rewrites when it is checked by itself. */
+static Symbol *some_direction(Checker *c, const Item *item)
 {
-    Checker c = {.arena = a, .diags = d, .ast = ast, .options = o};
+    Symbol *u = symbol_new(c, SYM_DIRECTION, (Name){c->word_u, item->name.span});
+    u->rate = RATE_ELEMENT;
+    u->dtype = u->storage = c->options->compute_f64 ? DT_F64 : DT_F32;
+    return u;
+}
+
+/* Checks an optimizer, or a transform by itself, as a rule of its own; wanted: it is the one that
+ * is to be compiled. */
+static Rule *check_rule(Arena *a, DiagSink *d, const Ast *ast, const FrontendOptions *o, Item *item,
+                        bool wanted)
+{
+    Checker c = {.arena = a, .diags = d, .ast = ast, .options = o, .wanted = wanted};
     note_mistakes(&c);
     c.rule = ARENA_NEW(a, Rule);
     c.rule->name = item->name.text;
@@ -127,7 +138,11 @@ static Rule *check_rule(Arena *a, DiagSink *d, const Ast *ast, const FrontendOpt
     check_name_length(&c, item->name);
     Instance inst = {.item = item, .path = item->name.text};
     c.x.inst = &inst;
-    check_instance(&c, item, NULL, NULL);
+    UseArgs args;
+    bool applied = ast->app && wanted;
+    if (applied) use_application(&c, &inst, &args);
+    if (item->stage == STAGE_DIRECTION) inst.direction = some_direction(&c, item);
+    check_instance(&c, item, applied ? &args : NULL);
     if (!c.murky && !c.too_long && !item->broken) check_whole(&c);
     if (!item->broken) check_defines(&c);
     return c.rule;
@@ -164,32 +179,46 @@ static bool in_main_file(const DiagSink *d, const Ast *ast, const Item *item)
     return !f || f == &d->sources->files[ast->file];
 }
 
+bool item_stands_alone(const Item *item)
+{
+    bool yes = item->kind == IT_OPTIMIZER;
+    for (size_t i = 0; i < item->nparams; i++)
+        yes = yes && (!decl_is_rule(&item->params[i]) || item->params[i].init);
+    return yes;
+}
+
+/* The optimizer that `o` or the application names; else the file's last that can run by itself. */
 static Item *pick_rule(Arena *a, DiagSink *d, const Ast *ast, const FrontendOptions *o)
 {
-    Item *last = NULL, *last_imported = NULL, *named = NULL;
+    Item *last = NULL, *last_imported = NULL, *named = NULL, *wrapper = NULL;
+    const char *wanted = ast->app ? ast->app->name.text : ast->applied ? NULL : o->rule;
     const char **words = ARENA_ARRAY(a, const char *, ast->n + 1);
     size_t n = 0;
     for (size_t i = 0; i < ast->n; i++) {
         Item *item = ast->items[i];
         if (item->kind != IT_OPTIMIZER) continue;
         words[n++] = item->name.text;
-        *(in_main_file(d, ast, item) ? &last : &last_imported) = item;
-        if (o->rule && strcmp(item->name.text, o->rule) == 0) named = item;
+        bool here = in_main_file(d, ast, item);
+        if (item_stands_alone(item))
+            *(here ? &last : &last_imported) = item;
+        else if (here)
+            wrapper = item;
+        if (wanted && strcmp(item->name.text, wanted) == 0) named = item;
     }
-    if (o->rule && !named) {
-        const char *close = diag_suggest(o->rule, words, n);
-        Diag *x = diag_report(d, DIAG_UNKNOWN_RULE, (Span){0, 0}, o->rule);
+    if (wanted && !named) {
+        const char *close = diag_suggest(wanted, words, n);
+        Span at = ast->app ? ast->app->name.span : (Span){0, 0};
+        Diag *x = diag_report(d, DIAG_UNKNOWN_RULE, at, wanted);
         if (close) diag_hint(d, x, "did you mean '%s'?", close);
         return NULL;
     }
-    return o->rule ? named : last ? last : last_imported;
+    return wanted ? named : last ? last : wrapper ? wrapper : last_imported;
 }
 
 static void refuse_item(DiagSink *d, Arena *a, const Item *item)
 {
     const char *what = item->kind == IT_SCALER        ? "scaler"
                        : item->kind == IT_ACCUMULATOR ? "accumulator"
-                       : item->kind == IT_SCHEDULE    ? "schedule"
                        : item->kind == IT_RECIPE      ? "recipe"
                                                       : NULL;
     if (what)
@@ -207,21 +236,16 @@ static Rule *check_all(Arena *a, DiagSink *d, const Ast *ast, const FrontendOpti
     Item *picked = pick_rule(a, d, ast, o);
     if (!picked && need_rule && d->nerrors == before)
         diag_report(d, DIAG_NO_RULE, (Span){0, 0}, d->sources->files[ast->file].name);
-    Rule *rule = picked ? check_rule(a, d, ast, o, picked) : NULL;
+    Rule *rule = picked ? check_rule(a, d, ast, o, picked, need_rule) : NULL;
     int64_t left =
         16 *
         (int64_t)CHECK_MAX_OPS; /* functions that double each other make little text much work */
     for (size_t i = 0; i < ast->n && left > CHECK_MAX_OPS; i++) {
         Item *item = ast->items[i];
         if (item == picked || !in_main_file(d, ast, item)) continue;
-        if (item->kind == IT_OPTIMIZER ||
-            (item->kind == IT_TRANSFORM && item->stage == STAGE_GRADIENT))
-            left -= check_rule(a, d, ast, &plain, item)->nexprs;
-        else if (item->kind == IT_TRANSFORM)
-            diag_report(d, DIAG_UNSUPPORTED, item->name.span,
-                        arena_printf(a, "transform '%s' of stage %s", item->name.text,
-                                     item->stage == STAGE_DIRECTION ? "direction" : "apply"));
-        else if (item->kind == IT_FN)
+        if (item->kind == IT_OPTIMIZER || item->kind == IT_TRANSFORM)
+            left -= check_rule(a, d, ast, &plain, item, false)->nexprs;
+        else if (item->kind == IT_FN || item->kind == IT_SCHEDULE)
             left -= check_function(a, d, ast, &plain, item);
     }
     return d->nerrors == before ? rule : NULL;

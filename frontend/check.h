@@ -35,19 +35,32 @@ typedef struct Scope {
     size_t n, size;    /* entries used; a power of two, 0 while there are few */
 } Scope;
 
-/* A rule, or one use of a transform. */
+typedef struct RuleArg RuleArg;
+typedef struct Uses Uses;
+
+/* A rule, or one use of a transform or inner rule. */
 typedef struct Instance {
     struct Instance *parent;
     Item *item;
     const char *path; /* "lamb", "lamb.clip_global_norm" */
     Scope *scope;     /* its root: declarations, then names */
-    Symbol *direction;
+    Symbol *direction; /* TRANSFORM of stage direction: the rule's */
+    Symbol *arm_direction; /* bound in a branch */
     Span g_read; /* where g was first read */
     struct UsedPath {
         struct UsedPath *next;
         const char *name;
         Span span;
     } * used;
+    RuleArg *rules;      /* its parameters that are rules */
+    const Uses *added;   /* what an application's block adds: for the inner rule, if there is one */
+    bool adds_inside;    /* `added` is for the rules taken as parameters */
+    struct Instance *first; /* of the same use, put in place before in another arm: declares for all */
+    struct Placed {
+        struct Placed *next;
+        const Stmt *use;
+        struct Instance *inst; /* NULL: in a branch that is left out */
+    } * placed; /* uses of direction transforms that have been put in place */
 } Instance;
 
 /* Calls of functions that the checker is inside of. */
@@ -60,6 +73,7 @@ typedef struct CallFrame {
 typedef enum NameSet {
     NAMES_ALL,
     NAMES_FN,    /* in a function: parameters, pi, inf */
+    NAMES_SCHEDULE, /* in a schedule: s, too */
     NAMES_HYPER, /* in defaults, ranges and arguments of `use`: hyperparameters, pi, inf */
     NAMES_INIT,  /* in initial values: hyperparameters, what is given, states declared before */
 } NameSet;
@@ -74,8 +88,34 @@ typedef struct Context {
     Rate guard;      /* joined rate of the conditions around */
     bool dead;       /* inside a branch that a const condition leaves out */
     bool in_when;    /* within this rule or transform */
+    bool in_repeat;
+    bool placing;    /* behind a direction: uses of its transforms act */
+    const struct BlockChain {
+        const struct BlockChain *up;
+        const Block *block;
+    } * blocks; /* the blocks around, as parsed, within this rule or transform */
     int depth;
 } Context;
+
+/* A rule taken as a parameter: `lookahead(adamw(lr = 1e-3))`. */
+struct RuleArg {
+    RuleArg *next;
+    const Decl *param;
+    const Expr *value; /* NAME or CALL as parsed; NULL: not given */
+    Context at;        /* where it was written */
+};
+
+/* The block of an application: `adamw(lr = 1e-3) { use cautious }`. */
+struct Uses {
+    const Block *block;
+    Context at;
+};
+
+/* Arguments by parameter, then by hyperparameter of the block; NULL where not given. */
+typedef struct UseArgs {
+    Expr **values;
+    Context at; /* where they were written */
+} UseArgs;
 
 /* A hyperparameter's default is checked when first needed. */
 typedef struct CheckInfo {
@@ -95,7 +135,9 @@ typedef struct Checker {
     Rule *rule;
     Context x;
     Block *out; /* where checked statements go */
-    Symbol *given[GIVEN_INF + 1];
+    Symbol *given[GIVEN_FIRST + 1];
+    const char *word_u; /* "u", interned */
+    bool wanted; /* the rule that is to be compiled: what it takes as parameters must be given */
     uint32_t nops, nslots;
     bool imports_failed; /* names may be missing for that reason alone */
     bool mistakes; /* syntax errors were reported: items may be missing, or parts of this one */
@@ -178,9 +220,9 @@ static inline bool expr_truth(const Expr *e)
 bool fold_op(Op op, double a, double b, double c, double *out);
 
 /* check_decl.c */
-/* All of an instance: parameters (with the arguments of `use`, from the context `at`), then what
- * its block declares. */
-void check_decls(Checker *c, const Item *item, Expr **args, const Context *at);
+/* All of an instance: parameters, then what its block declares. */
+void check_decls(Checker *c, const Item *item, const UseArgs *args);
+bool decl_is_rule(const Decl *d); /* `inner: rule` */
 void check_initial_values(Checker *c, const Item *item);
 void check_resolve_hyper(Checker *c, Symbol *s);
 void check_defines(Checker *c); /* after the rule: defines that named nothing */
@@ -188,13 +230,27 @@ void check_defines(Checker *c); /* after the rule: defines that named nothing */
 /* check_stmt.c */
 void stmt_emit(Checker *c, Stmt *s);
 Stmt *stmt_new(Checker *c, StmtKind kind, Span span);
+/* Binds `name` to a checked value, as a statement of its own; no scope knows it yet. */
+Symbol *stmt_let(Checker *c, StmtKind kind, Name name, Expr *value, Span span);
 
-void check_instance(Checker *c, const Item *item, Expr **args, const Context *at); /* into c->out */
+void check_stmt(Checker *c, const Stmt *s);
+void check_instance(Checker *c, const Item *item, const UseArgs *args); /* into c->out */
 bool check_rates(Checker *c, Span at, const char *what, Rate rate, const Symbol *into);
 
 /* expand.c */
 Expr *expand_fn(Checker *c, const Item *fn, Expr **values,
                 Span at); /* values: checked, by parameter; NULL where not given */
 Expr *expand_call(Checker *c, const Expr *e);
-void expand_use(Checker *c, const Stmt *s);
+Item *expand_find(const Checker *c, bool function, const char *name); /* NULL: none */
+/* Arguments as written, by parameter and hyperparameter; NULL where not given. */
+Expr **expand_args(Checker *c, const Item *item, Span at, Expr **args, const Name *names,
+                   int nargs);
+
+/* use.c */
+void use_stmt(Checker *c, const Stmt *s);
+void use_directions(Checker *c); /* after a `direction`: the transforms that rewrite it */
+void use_added(Checker *c, Stage stage); /* what the application's block adds */
+void use_check_placed(Checker *c); /* at the end of a rule: every direction transform had one */
+/* The arguments and the block of the application that the rule of `inst` was asked for with. */
+void use_application(Checker *c, Instance *inst, UseArgs *args);
 #endif

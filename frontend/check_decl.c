@@ -78,6 +78,12 @@ static Symbol *declare(Checker *c, SymKind kind, Decl *decl)
 {
     Scope *scope = c->x.inst->scope;
     Binding *before = scope_find(scope, decl->name.text);
+    const Instance *first = c->x.inst->first;
+    Binding *same = first ? scope_find(first->scope, decl->name.text) : NULL;
+    if (same && same->sym && same->sym->decl == decl) { /* the use stands in two arms */
+        scope_bind(c, scope, decl->name, same->sym, NULL);
+        return NULL;
+    }
     if (before) {
         Diag *d = REPORT(c, DIAG_DUPLICATE, decl->name.span, decl->name.text);
         diag_note(c->diags, d, before->span, "declared here");
@@ -94,6 +100,28 @@ static Symbol *declare(Checker *c, SymKind kind, Decl *decl)
     return fits ? s : NULL;
 }
 
+bool decl_is_rule(const Decl *d)
+{
+    return d->rate.given && d->rate.rate.text && strcmp(d->rate.rate.text, "rule") == 0;
+}
+
+/* `inner: rule`: a name for `use`. */
+static void declare_rule(Checker *c, Decl *decl, Expr *arg, const Context *at)
+{
+    Instance *inst = c->x.inst;
+    if (inst->item->kind != IT_OPTIMIZER) {
+        Diag *d = REPORT(c, DIAG_RATE_HERE, decl->rate.span, "a parameter of a transform", "rule");
+        diag_hint(c->diags, d, "what takes a rule is an optimizer");
+        return;
+    }
+    Symbol *s = declare(c, SYM_RULE, decl);
+    if (!s) return;
+    RuleArg *r = ARENA_NEW(c->arena, RuleArg), **tail = &inst->rules;
+    *r = (RuleArg){.param = decl, .value = arg ? arg : decl->init, .at = arg ? *at : c->x};
+    while (*tail) tail = &(*tail)->next;
+    *tail = r;
+}
+
 static void declare_hyper(Checker *c, Decl *decl, Expr *arg, const Context *at)
 {
     Symbol *s = declare(c, SYM_HYPER, decl);
@@ -105,9 +133,11 @@ static void declare_hyper(Checker *c, Decl *decl, Expr *arg, const Context *at)
     if (decl->rate.given) {
         const char *rate = decl->rate.rate.text;
         Rate r;
-        if (strcmp(rate, "rule") == 0)
-            check_unsupported(c, decl->rate.span, "a rule as a parameter"), fits = false;
-        else if (!rate_parse(rate, &r))
+        if (decl_is_rule(decl)) {
+            Diag *d = REPORT(c, DIAG_RATE_HERE, decl->rate.span, "a hyperparameter", rate);
+            diag_hint(c->diags, d, "rules are parameters: 'optimizer outer(inner: rule)'");
+            fits = false;
+        } else if (!rate_parse(rate, &r))
             unknown_rate(c, decl->rate.rate), fits = false;
         else if (r != RATE_GLOBAL && r != RATE_GROUP) {
             Diag *d = REPORT(c, DIAG_RATE_HERE, decl->rate.span, "a hyperparameter", rate);
@@ -286,15 +316,23 @@ void check_resolve_hyper(Checker *c, Symbol *s)
 
 /* ---- a whole instance ----------------------------------------------------------------------- */
 
-void check_decls(Checker *c, const Item *item, Expr **args, const Context *at)
+void check_decls(Checker *c, const Item *item, const UseArgs *args)
 {
-    size_t first = c->ndeclared;
-    for (size_t i = 0; i < item->nparams; i++)
-        declare_hyper(c, &item->params[i], args ? args[i] : NULL, at);
+    size_t first = c->ndeclared, narg = 0;
+    const Context *at = args ? &args->at : NULL;
+    for (size_t i = 0; i < item->nparams; i++) {
+        Decl *d = &item->params[i];
+        Expr *arg = args ? args->values[narg++] : NULL;
+        if (decl_is_rule(d))
+            declare_rule(c, d, arg, at);
+        else
+            declare_hyper(c, d, arg, at);
+    }
     for (size_t i = 0; i < item->body->n; i++) {
         const Stmt *s = item->body->stmts[i];
         for (size_t k = 0; k < s->ndecls; k++) {
-            if (s->kind == ST_HYPER) declare_hyper(c, &s->decls[k], NULL, NULL);
+            if (s->kind == ST_HYPER)
+                declare_hyper(c, &s->decls[k], args ? args->values[narg++] : NULL, at);
             if (s->kind == ST_STATE) declare_state(c, &s->decls[k]);
         }
     }

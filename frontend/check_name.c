@@ -13,13 +13,14 @@ static const struct {
     const char *name;
     Rate rate;
     DType dtype;
-} given_info[GIVEN_INF + 1] = {
+} given_info[GIVEN_FIRST + 1] = {
     [GIVEN_G] = {"g", RATE_ELEMENT, DT_F32},        [GIVEN_P] = {"p", RATE_ELEMENT, DT_F32},
     [GIVEN_T] = {"t", RATE_TENSOR, DT_F64},         [GIVEN_S] = {"s", RATE_GLOBAL, DT_F64},
     [GIVEN_MICRO] = {"micro", RATE_GLOBAL, DT_F64}, [GIVEN_ROWS] = {"rows", RATE_TENSOR, DT_F64},
     [GIVEN_COLS] = {"cols", RATE_TENSOR, DT_F64},   [GIVEN_NUMEL] = {"numel", RATE_TENSOR, DT_F64},
     [GIVEN_NDIM] = {"ndim", RATE_TENSOR, DT_F64},   [GIVEN_NAME] = {"name", RATE_TENSOR, DT_F64},
     [GIVEN_PI] = {"pi", RATE_GLOBAL, DT_F64},       [GIVEN_INF] = {"inf", RATE_GLOBAL, DT_F64},
+    [GIVEN_FIRST] = {"first step", RATE_TENSOR, DT_BOOL},
 };
 
 Symbol *symbol_new(Checker *c, SymKind kind, Name name)
@@ -37,18 +38,20 @@ Symbol *symbol_new(Checker *c, SymKind kind, Name name)
 
 void check_given_symbols(Checker *c)
 {
-    for (int i = 0; i <= GIVEN_INF; i++) {
+    for (int i = 0; i <= GIVEN_FIRST; i++) {
         Symbol *s = symbol_new(c, SYM_GIVEN, (Name){given_info[i].name, {0, 0}});
         s->given = (Given)i;
         s->rate = given_info[i].rate;
         s->dtype = s->storage = given_info[i].dtype;
-        if (c->options->compute_f64) s->dtype = DT_F64;
+        if (c->options->compute_f64 && s->dtype == DT_F32) s->dtype = DT_F64;
         s->is_const = i == GIVEN_PI || i == GIVEN_INF;
         s->cval = i == GIVEN_PI ? 0x1.921fb54442d18p+1 : i == GIVEN_INF ? INFINITY : 0;
         c->given[i] = s;
     }
     c->rule->g = c->given[GIVEN_G];
     c->rule->p = c->given[GIVEN_P];
+    c->word_u = ast_known_name(c->ast, "u");
+    if (!c->word_u) c->word_u = "u"; /* nowhere asked for */
 }
 
 enum { SCOPE_SMALL = 8 }; /* names up to which a list is walked */
@@ -118,6 +121,8 @@ const char *symbol_what(const Symbol *s)
     case SYM_DIRECTION: return "the direction";
     case SYM_EXPORT: return "an export";
     case SYM_INPUT: return "an input";
+    case SYM_RULE: return "a rule";
+    case SYM_ARRAY: return "an array";
     case SYM_LET: return "a name bound by '='";
     case SYM_GIVEN: break;
     }
@@ -172,7 +177,7 @@ static void visible_words(Checker *c, Words *w)
         for (const Binding *b = s->bindings; b; b = b->next)
             if (b->sym || b->value) check_word(c, w, b->name);
     for (int i = 0; i <= GIVEN_INF; i++)
-        if (c->x.names != NAMES_FN || i >= GIVEN_PI) check_word(c, w, given_info[i].name);
+        if ((c->x.names != NAMES_FN && c->x.names != NAMES_SCHEDULE) || i >= GIVEN_PI) check_word(c, w, given_info[i].name);
 }
 
 /* What a word that papers and other libraries use is called here; NULL: not known. */
@@ -209,7 +214,7 @@ void check_unknown_name(Checker *c, Name name, const char *hint)
     if (!diag_is_kept(d)) return;
     Words w = {0};
     visible_words(c, &w);
-    const char *usual = c->x.names == NAMES_FN ? NULL : usual_name(name.text);
+    const char *usual = c->x.names == NAMES_FN || c->x.names == NAMES_SCHEDULE ? NULL : usual_name(name.text);
     if (usual) hint = usual;
     if (!usual) check_did_you_mean(c, d, name.text, &w);
     if (hint) diag_hint(c->diags, d, "%s", hint);
@@ -221,8 +226,10 @@ static bool may_read(Checker *c, const Symbol *s, Name name)
     bool constant = s->kind == SYM_GIVEN && s->given >= GIVEN_PI;
     switch (c->x.names) {
     case NAMES_ALL: return true;
+    case NAMES_SCHEDULE:
     case NAMES_FN:
         if (constant || s->kind != SYM_GIVEN) return true;
+        if (c->x.names == NAMES_SCHEDULE && s->given == GIVEN_S) return true;
         diag_hint(c->diags, REPORT(c, DIAG_FN_NAME, name.span, name.text),
                   "pass it as an argument");
         return false;
@@ -305,6 +312,11 @@ Expr *check_name(Checker *c, const Expr *e)
     if (!may_read(c, s, e->name)) return bad(c, e->span);
     if (s->kind == SYM_GIVEN && (s->given == GIVEN_MICRO || s->given == GIVEN_NAME)) {
         check_unsupported(c, e->span, "'%s'", s->name);
+        return bad(c, e->span);
+    }
+    if (s->kind == SYM_RULE) {
+        Diag *d = REPORT(c, DIAG_NOT_A_VALUE, e->span, s->name, symbol_what(s));
+        diag_hint(c->diags, d, "'use %s' puts it in place", s->name);
         return bad(c, e->span);
     }
     if (s->kind == SYM_HYPER) check_resolve_hyper(c, s);

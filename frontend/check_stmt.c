@@ -45,8 +45,7 @@ bool check_rates(Checker *c, Span at, const char *what, Rate rate, const Symbol 
 
 /* ---- names bound by statements -------------------------------------------------------------- */
 
-/* Binds `name` to a checked value, as a statement of its own. */
-static Symbol *emit_let(Checker *c, StmtKind kind, Name name, Expr *value, Span span)
+Symbol *stmt_let(Checker *c, StmtKind kind, Name name, Expr *value, Span span)
 {
     Symbol *s = symbol_new(c, kind == ST_DIRECTION ? SYM_DIRECTION : SYM_LET, name);
     bool bad = expr_bad(value);
@@ -82,18 +81,20 @@ static void check_let(Checker *c, const Stmt *s)
 {
     Expr *value = check_expr(c, s->value);
     if (is_assignment(c, s->name) || !check_new_name(c, s->name)) return;
-    scope_bind(c, c->x.scope, s->name, emit_let(c, ST_LET, s->name, value, s->span), NULL);
+    scope_bind(c, c->x.scope, s->name, stmt_let(c, ST_LET, s->name, value, s->span), NULL);
 }
 
+/* Transforms of the direction act right behind it. */
 static void check_direction(Checker *c, const Stmt *s)
 {
     Expr *value = check_number(c, s->value);
     Instance *inst = c->x.inst;
     if (inst->item->kind != IT_OPTIMIZER) {
-        check_unsupported(c, s->span, "a direction inside of a transform");
+        Diag *d = REPORT(c, DIAG_DIRECTION_HERE, s->span);
+        diag_hint(c->diags, d, "a transform of stage direction writes 'u := …'");
         return;
     }
-    if (c->x.in_when) {
+    if (c->x.in_repeat) {
         REPORT(c, DIAG_DECL_PLACE, s->name.span, "a direction");
         return;
     }
@@ -103,8 +104,9 @@ static void check_direction(Checker *c, const Stmt *s)
         return;
     }
     if (is_assignment(c, s->name) || !check_new_name(c, s->name)) return;
-    inst->direction = emit_let(c, ST_DIRECTION, s->name, value, s->span);
+    inst->direction = stmt_let(c, ST_DIRECTION, s->name, value, s->span);
     scope_bind(c, c->x.scope, s->name, inst->direction, NULL);
+    use_directions(c);
 }
 
 static Symbol *find_export(const Checker *c, const char *name)
@@ -187,13 +189,20 @@ static Symbol *write_target(Checker *c, const Stmt *s)
     bool given = t && t->kind == SYM_GIVEN;
     bool ok = t && (t->kind == SYM_STATE || t->kind == SYM_DIRECTION ||
                     (given && (t->given == GIVEN_G || t->given == GIVEN_P)));
-    bool transform = c->x.inst->item->kind == IT_TRANSFORM;
-    if (ok && !(transform && t == c->rule->p)) return t;
+    Stage stage = c->x.inst->item->stage;
+    bool own = stage == STAGE_NONE || (t && t->kind == SYM_STATE) ||
+               t == (stage == STAGE_GRADIENT    ? c->rule->g
+                     : stage == STAGE_DIRECTION ? c->x.inst->direction
+                                                : c->rule->p);
+    if (ok && own) return t;
     Diag *d =
         REPORT(c, DIAG_NOT_WRITABLE, s->name.span, s->name.text, t ? symbol_what(t) : "no state");
-    diag_hint(c->diags, d,
-              ok ? "a gradient transform writes g"
-                 : "states, p, g and the direction can be written; make it a 'state'");
+    diag_hint(c->diags, d, "%s",
+              !ok                        ? "states, p, g and the direction can be written; make it "
+                                           "a 'state'"
+              : stage == STAGE_GRADIENT  ? "a gradient transform writes g"
+              : stage == STAGE_DIRECTION ? "a direction transform writes u"
+                                         : "an apply transform writes p");
     return NULL;
 }
 
@@ -242,6 +251,8 @@ static Scope *check_branch(Checker *c, const Block *body, Block *out, bool dead)
 {
     Context here = c->x;
     Block *before = c->out;
+    Instance *inst = here.inst;
+    Symbol *direction = inst->direction;
     Scope *scope = ARENA_NEW(c->arena, Scope);
     scope->parent = here.scope;
     c->x.scope = scope;
@@ -251,6 +262,8 @@ static Scope *check_branch(Checker *c, const Block *body, Block *out, bool dead)
     if (body) check_block(c, body);
     c->out = before;
     c->x = here;
+    if (inst->direction != direction) inst->arm_direction = inst->direction;
+    inst->direction = direction; /* each branch may have its own */
     return scope;
 }
 
@@ -258,6 +271,11 @@ static Scope *check_branch(Checker *c, const Block *body, Block *out, bool dead)
 static void join_names(Checker *c, Expr *cond, const Binding *then, const Binding *otherwise)
 {
     Name name = {then->name, then->span};
+    Symbol *taken = cond->cval != 0 ? then->sym : otherwise->sym;
+    if (cond->is_const && taken->kind == SYM_DIRECTION) { /* still to be written */
+        scope_bind(c, c->x.scope, name, taken, NULL);
+        return;
+    }
     Expr *a = expr_of_symbol(c, then->sym, then->span),
          *b = expr_of_symbol(c, otherwise->sym, otherwise->span);
     Expr *value = expr_new(c, EX_BAD, then->span);
@@ -269,7 +287,7 @@ static void join_names(Checker *c, Expr *cond, const Binding *then, const Bindin
         } else
             value = expr_cond(c, then->span, cond, a, b);
     }
-    scope_bind(c, c->x.scope, name, emit_let(c, ST_LET, name, value, then->span), NULL);
+    scope_bind(c, c->x.scope, name, stmt_let(c, ST_LET, name, value, then->span), NULL);
 }
 
 static void join_scopes(Checker *c, Expr *cond, const Scope *then, const Scope *otherwise)
@@ -303,7 +321,7 @@ static void check_when(Checker *c, const Stmt *s)
     }
     bool bad = expr_bad(cond), known = !bad && cond->is_const, taken = known && cond->cval != 0;
     if (!bad && !known) {
-        Symbol *name = emit_let(c, ST_LET, (Name){"when", s->cond->span}, cond, s->cond->span);
+        Symbol *name = stmt_let(c, ST_LET, (Name){"when", s->cond->span}, cond, s->cond->span);
         cond = expr_of_symbol(c, name, s->cond->span);
     }
     Stmt *out = stmt_new(c, ST_WHEN, s->span);
@@ -322,6 +340,9 @@ static void check_when(Checker *c, const Stmt *s)
         stmt_emit(c, out);
     }
     join_scopes(c, cond, a, b);
+    Instance *inst = c->x.inst;
+    if (inst->arm_direction) inst->direction = inst->arm_direction;
+    inst->arm_direction = NULL;
 }
 
 /* ---- what has no meaning yet ---------------------------------------------------------------- */
@@ -363,7 +384,7 @@ static void leave_out(Checker *c, const Stmt *s, const char *what)
     bind_broken_stmt(c, s);
 }
 
-static void check_stmt(Checker *c, const Stmt *s)
+void check_stmt(Checker *c, const Stmt *s)
 {
     switch (s->kind) {
     case ST_HYPER:
@@ -376,7 +397,7 @@ static void check_stmt(Checker *c, const Stmt *s)
     case ST_LET: check_let(c, s); return;
     case ST_WRITE: check_write(c, s); return;
     case ST_WHEN: check_when(c, s); return;
-    case ST_USE: expand_use(c, s); return;
+    case ST_USE: use_stmt(c, s); return;
     case ST_EXPORT: check_export(c, s); return;
     case ST_DIRECTION: check_direction(c, s); return;
     case ST_INPUT: leave_out(c, s, "'input'"); return;
@@ -392,15 +413,25 @@ static void check_stmt(Checker *c, const Stmt *s)
 
 static void check_block(Checker *c, const Block *b)
 {
+    struct BlockChain chain = {c->x.blocks, b};
+    c->x.blocks = &chain;
     for (size_t i = 0; i < b->n && !c->too_long; i++) check_stmt(c, b->stmts[i]);
+    c->x.blocks = chain.up;
 }
 
-void check_instance(Checker *c, const Item *item, Expr **args, const Context *at)
+void check_instance(Checker *c, const Item *item, const UseArgs *args)
 {
-    c->x.inst->scope = c->x.scope = ARENA_NEW(c->arena, Scope);
+    Instance *inst = c->x.inst;
+    inst->scope = c->x.scope = ARENA_NEW(c->arena, Scope);
     c->x.names = NAMES_ALL;
-    c->x.in_when = false;
-    check_decls(c, item, args, at);
+    c->x.in_when = c->x.in_repeat = false;
+    c->x.blocks = NULL;
+    if (item->stage == STAGE_DIRECTION)
+        scope_bind(c, inst->scope, (Name){c->word_u, item->name.span}, inst->direction, NULL);
+    check_decls(c, item, args);
+    use_added(c, STAGE_GRADIENT);
     check_initial_values(c, item);
     check_block(c, item->body);
+    use_added(c, STAGE_APPLY);
+    use_check_placed(c);
 }

@@ -1,11 +1,10 @@
-/* expand.c - puts functions and transforms in place: a call becomes the function's checked value, a
- * use becomes a block of its own.
+/* expand.c - puts functions in place: a call becomes the function's checked value; and which
+ * argument is which parameter's, for calls and uses (use.c).
  *
- * A function sees its parameters, pi, inf and functions; each argument is checked once and shared
- * by all places that read it. A transform's state and hyperparameters live under the use path.
+ * A function sees its parameters, pi, inf and functions, a schedule `s`, too; each argument is
+ * checked once and shared by all places that read it.
  *
  *     lerp(g, m, b1)     ->   ADD(MUL(b1, m), MUL(SUB(1, b1), g))
- *     use clip(1, 0)     ->   SCOPE "clip" { LET n = norm[all](g); … }, hyper "lamb.clip.limit"
  */
 #include "check.h"
 #include "parse.h"
@@ -18,7 +17,7 @@ static bool is_function(const Item *i)
     return i->kind == IT_FN || i->kind == IT_SCHEDULE;
 }
 
-static Item *find_item(const Checker *c, bool function, const char *name)
+Item *expand_find(const Checker *c, bool function, const char *name)
 {
     for (size_t i = 0; i < c->ast->n; i++) {
         Item *item = c->ast->items[i];
@@ -28,40 +27,58 @@ static Item *find_item(const Checker *c, bool function, const char *name)
     return NULL;
 }
 
-static int param_index(Checker *c, const Item *item, Name name)
+/* Parameters, then for a rule or transform the hyperparameters of its block; NULL past the last. */
+static const Decl *argument(const Item *item, size_t i)
 {
-    for (size_t i = 0; i < item->nparams; i++)
-        if (strcmp(item->params[i].name.text, name.text) == 0) return (int)i;
+    if (i < item->nparams) return &item->params[i];
+    i -= item->nparams;
+    for (size_t k = 0; !is_function(item) && k < item->body->n; k++) {
+        const Stmt *s = item->body->stmts[k];
+        if (s->kind != ST_HYPER) continue;
+        if (i < s->ndecls) return &s->decls[i];
+        i -= s->ndecls;
+    }
+    return NULL;
+}
+
+static int argument_index(Checker *c, const Item *item, Name name)
+{
     Words w = {0};
-    for (size_t i = 0; i < item->nparams; i++) check_word(c, &w, item->params[i].name.text);
-    Diag *d = REPORT(c, DIAG_ARG_UNKNOWN, name.span, item->name.text, name.text);
+    const Decl *d;
+    for (size_t i = 0; (d = argument(item, i)) != NULL; i++) {
+        if (strcmp(d->name.text, name.text) == 0) return (int)i;
+        check_word(c, &w, d->name.text);
+    }
+    Diag *x = REPORT(c, DIAG_ARG_UNKNOWN, name.span, item->name.text, name.text);
     if (diag_suggest(name.text, w.list, w.n)) {
-        check_did_you_mean(c, d, name.text, &w);
+        check_did_you_mean(c, x, name.text, &w);
         return -1;
     }
     StrBuf all = {.arena = c->arena};
     for (size_t i = 0; i < w.n; i++) sb_printf(&all, "%s%s", i ? ", " : "", w.list[i]);
-    diag_hint(c->diags, d, w.n ? "it has %s" : "it has none", all.text);
+    diag_hint(c->diags, x, w.n ? "it has %s" : "it has none", all.text);
     return -1;
 }
 
-/* Arguments as written, by parameter; NULL where not given. */
-static Expr **match_args(Checker *c, const Item *item, Span at, Expr **args, const Name *names,
-                         int nargs)
+Expr **expand_args(Checker *c, const Item *item, Span at, Expr **args, const Name *names, int nargs)
 {
-    Expr **by_param = ARENA_ARRAY(c->arena, Expr *, item->nparams + 1);
+    size_t all = 0;
+    while (argument(item, all)) all++;
+    Expr **by_param = ARENA_ARRAY(c->arena, Expr *, all + 1);
     int n = (int)item->nparams;
     for (int i = 0; i < nargs; i++) {
         bool named = names && names[i].text;
         if (!named && i >= n) {
             Diag *d = REPORT(c, DIAG_FN_ARGS, at, item->name.text, n, n == 1 ? "" : "s", nargs);
             diag_note(c->diags, d, item->name.span, "declared here");
+            if (n < (int)all) diag_hint(c->diags, d, "hyperparameters of its block are named: '%s = …'",
+                      argument(item, (size_t)n)->name.text);
             break;
         }
-        int k = named ? param_index(c, item, names[i]) : i;
+        int k = named ? argument_index(c, item, names[i]) : i;
         if (k < 0) continue;
         if (by_param[k])
-            REPORT(c, DIAG_ARG_TWICE, args[i]->span, item->params[k].name.text);
+            REPORT(c, DIAG_ARG_TWICE, args[i]->span, argument(item, (size_t)k)->name.text);
         else
             by_param[k] = args[i];
     }
@@ -125,7 +142,7 @@ static void unknown_function(Checker *c, Name name)
         diag_hint(c->diags, d, "write %s", usual);
     else
         check_did_you_mean(c, d, name.text, &w);
-    if (find_item(c, false, name.text))
+    if (expand_find(c, false, name.text))
         diag_hint(c->diags, d, "transforms are put in place by 'use %s'", name.text);
 }
 
@@ -186,7 +203,7 @@ Expr *expand_fn(Checker *c, const Item *fn, Expr **values, Span at)
     Context here = c->x;
     CallFrame frame = {here.calls, fn, at};
     c->x.calls = &frame;
-    c->x.names = NAMES_FN;
+    c->x.names = fn->kind == IT_SCHEDULE ? NAMES_SCHEDULE : NAMES_FN;
     c->x.scope = ARENA_NEW(c->arena, Scope);
     bind_params(c, fn, values, at);
     for (size_t i = 0; fn->body && i < fn->body->n; i++) {
@@ -203,7 +220,7 @@ Expr *expand_call(Checker *c, const Expr *e)
 {
     const char *name = e->name.text;
     if (strcmp(name, "lerp") == 0 || strcmp(name, "clamp") == 0) return composite(c, e);
-    const Item *fn = find_item(c, true, name);
+    const Item *fn = expand_find(c, true, name);
     if (!fn && builtin_function(name)) {
         check_unsupported(c, e->name.span, "function '%s'", name);
         return check_args_only(c, e);
@@ -213,115 +230,9 @@ Expr *expand_call(Checker *c, const Expr *e)
         return check_args_only(c, e);
     }
     if (fn->broken) return check_args_only(c, e);
-    if (fn->kind == IT_SCHEDULE) {
-        check_unsupported(c, e->name.span, "schedule '%s'", name);
-        return check_args_only(c, e);
-    }
     if (calls_itself(c, fn, e->name.span)) return check_args_only(c, e);
-    Expr **given = match_args(c, fn, e->span, e->args, e->arg_names, e->nargs);
+    Expr **given = expand_args(c, fn, e->span, e->args, e->arg_names, e->nargs);
     for (size_t i = 0; i < fn->nparams; i++)
         if (given[i]) given[i] = check_expr(c, given[i]);
     return expand_fn(c, fn, given, e->span);
-}
-
-/* ---- use ------------------------------------------------------------------------------------ */
-
-static const char *item_what(const Item *i)
-{
-    switch (i->kind) {
-    case IT_SCALER: return "a scaler";
-    case IT_ACCUMULATOR: return "an accumulator";
-    case IT_RECIPE: return "a recipe";
-    default: return "an optimizer";
-    }
-}
-
-static Item *find_transform(Checker *c, Name name)
-{
-    if (name_lost(name)) return NULL;
-    Item *item = find_item(c, false, name.text);
-    if (item ? item->broken : c->imports_failed || check_may_be_lost(c, name, true)) return NULL;
-    if (!item) {
-        for (size_t i = 0; i < c->rule->item->nparams;
-             i++) /* a rule taken as a parameter: refused where it is declared */
-            if (strcmp(c->rule->item->params[i].name.text, name.text) == 0) return NULL;
-        Diag *d = REPORT(c, DIAG_UNKNOWN_TRANSFORM, name.span, name.text);
-        if (!diag_is_kept(d)) return NULL;
-        Words w = {0};
-        for (size_t i = 0; i < c->ast->n; i++)
-            if (c->ast->items[i]->kind == IT_TRANSFORM)
-                check_word(c, &w, c->ast->items[i]->name.text);
-        check_did_you_mean(c, d, name.text, &w);
-        size_t len;
-        if (stdlib_text(name.text, &len))
-            diag_hint(c->diags, d, "import \"%s.opt\" at the top of the file", name.text);
-        return NULL;
-    }
-    if (item->kind == IT_OPTIMIZER) {
-        check_unsupported(c, name.span, "a rule inside of a rule");
-        return NULL;
-    }
-    if (item->kind != IT_TRANSFORM) {
-        REPORT(c, DIAG_WRONG_KIND, name.span, name.text, item_what(item));
-        return NULL;
-    }
-    if (item->stage != STAGE_GRADIENT) {
-        check_unsupported(c, name.span, "a transform of the %s",
-                          item->stage == STAGE_DIRECTION ? "direction" : "parameter (stage apply)");
-        return NULL;
-    }
-    return item;
-}
-
-/* The use path's own part; two uses under one name are refused. */
-static bool claim_path(Checker *c, const Stmt *s, Name name)
-{
-    Instance *inst = c->x.inst;
-    for (struct UsedPath *u = inst->used; u; u = u->next) {
-        if (strcmp(u->name, name.text) != 0) continue;
-        Diag *d = REPORT(c, DIAG_USE_TWICE, name.span, name.text);
-        diag_note(c->diags, d, u->span, "used here");
-        diag_hint(c->diags, d, "label one of them: 'use %s(…) as %s2'", s->app->name.text,
-                  s->app->name.text);
-        return false;
-    }
-    struct UsedPath *u = ARENA_NEW(c->arena, struct UsedPath);
-    *u = (struct UsedPath){inst->used, name.text, name.span};
-    inst->used = u;
-    return true;
-}
-
-void expand_use(Checker *c, const Stmt *s)
-{
-    const App *app = s->app;
-    const Item *item = find_transform(c, app->name);
-    if (!item) {
-        c->murky = true;
-        return;
-    }
-    for (const Instance *i = c->x.inst; i; i = i->parent) {
-        if (i->item != item) continue;
-        REPORT(c, DIAG_RECURSION, app->name.span, item->name.text);
-        return;
-    }
-    Name segment = s->name.text ? s->name : app->name;
-    if (!claim_path(c, s, segment)) return;
-    Expr **args = match_args(c, item, app->span, app->args, app->arg_names, app->nargs);
-
-    Context here = c->x;
-    Block *out = c->out;
-    Stmt *scope = stmt_new(c, ST_SCOPE, s->span);
-    scope->name = segment;
-    scope->body = c->out = ARENA_NEW(c->arena, Block);
-    Instance *inst = ARENA_NEW(c->arena, Instance);
-    inst->parent = here.inst;
-    inst->item = (Item *)item;
-    inst->path = arena_printf(c->arena, "%s.%s", here.inst->path, segment.text);
-    c->x.inst = inst;
-    Context at = here;
-    at.scope = here.inst->scope;
-    check_instance(c, item, args, &at);
-    c->x = here;
-    c->out = out;
-    stmt_emit(c, scope);
 }

@@ -191,7 +191,7 @@ static bool report_outside(Mistake *m)
     static const int kinds[] = {TK_IMPORT,      TK_OPTIMIZER, TK_TRANSFORM, TK_SCALER,
                                 TK_ACCUMULATOR, TK_SCHEDULE,  TK_FN,        TK_RECIPE};
     Parser *p = m->p;
-    if (m->ended || m->base > 0 || m->at != m->first || token_is_item_word(m->at->kind))
+    if (p->application || m->ended || m->base > 0 || m->at != m->first || token_is_item_word(m->at->kind))
         return false;
     const char *close = m->at->kind == TK_IDENT ? diag_suggest(m->at->value.text, words, 8) : NULL;
     if (close) {

@@ -60,3 +60,8 @@ uint32_t ast_name_count(const Ast *ast, const char *name)
 {
     return ast->names ? slot_for(ast->names, name, strlen(name))->count : 0;
 }
+
+const char *ast_known_name(const Ast *ast, const char *name)
+{
+    return ast->names ? slot_for(ast->names, name, strlen(name))->name : NULL;
+}

@@ -29,16 +29,22 @@ typedef struct Loader {
 
 /* ---- one file -------------------------------------------------------------------------------- */
 
-static void parse_file(Loader *l, int file, Ast *out)
+static void parse_file(Loader *l, int file, Ast *out, bool application)
 {
     Parser *p = ARENA_NEW(l->arena, Parser);
-    *p = (Parser){.arena = l->arena, .diags = l->diags, .ast = out, .statement_next = true};
+    *p = (Parser){.arena = l->arena,
+                  .diags = l->diags,
+                  .ast = out,
+                  .statement_next = true,
+                  .application = application};
     TokenList tokens = lex_file(l->arena, l->diags, out, file);
     p->source = &l->diags->sources->files[file];
     p->tokens = tokens.items;
     p->ntokens = tokens.n;
     p->filter = (Filter){.raw = tokens.items, .arena = l->arena};
     if (tokens.items) parse_tokens(p);
+    out->app = p->app;
+    out->app_uses = p->app_uses;
 }
 
 /* ---- imports --------------------------------------------------------------------------------- */
@@ -85,7 +91,7 @@ static void load(Loader *l, int file, Span at)
     }
     Ast own = {.names = l->ast->names};
     l->chain[l->depth++] = file;
-    parse_file(l, file, &own);
+    parse_file(l, file, &own, false);
     l->ast->names = own.names;
     for (size_t i = 0; i < own.n; i++) {
         if (own.items[i]->kind == IT_IMPORT) load_import(l, file, own.items[i]);
@@ -95,6 +101,66 @@ static void load(Loader *l, int file, Span at)
     l->depth--;
     while (l->ndone <= (size_t)file) ARENA_PUSH(l->arena, l->done, l->ndone, l->done_cap, false);
     l->done[file] = true;
+}
+
+/* ---- applications ---------------------------------------------------------------------------- */
+
+/* Whether the text is more than the name of a rule. */
+static bool is_application(const char *rule)
+{
+    size_t n = strspn(rule, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_");
+    return rule[n] != 0;
+}
+
+/* Loads what an application names and no file has, if the standard library has a file of this
+ * name. */
+static void load_named(Loader *l, int from, Name name)
+{
+    size_t len;
+    for (size_t i = 0; i < l->ast->n; i++) {
+        const Item *item = l->ast->items[i];
+        if (item->kind != IT_IMPORT && strcmp(item->name.text, name.text) == 0) return;
+    }
+    if (!stdlib_text(name.text, &len)) return;
+    Item import = {.kind = IT_IMPORT, .name = name, .text = name.text};
+    load_import(l, from, &import);
+}
+
+static void load_names(Loader *l, int from, Expr *const *args, int n)
+{
+    for (int i = 0; i < n; i++) {
+        const Expr *e = args[i];
+        if (e->kind == EX_NAME || e->kind == EX_CALL) load_named(l, from, e->name);
+        load_names(l, from, e->args, e->nargs);
+    }
+}
+
+static void load_app(Loader *l, int from, const App *app)
+{
+    load_named(l, from, app->name);
+    load_names(l, from, app->args, app->nargs);
+}
+
+static void parse_application(Loader *l, const char *rule)
+{
+    l->ast->applied = true;
+    int file = source_add(l->diags->sources, "<rule>", rule, strlen(rule));
+    if (file < 0) {
+        diag_report(l->diags, DIAG_FILE_SIZE, (Span){0, 0}, "<rule>");
+        return;
+    }
+    Ast own = {.names = l->ast->names};
+    parse_file(l, file, &own, true);
+    l->ast->names = own.names;
+    l->ast->app = own.app;
+    l->ast->app_uses = own.app_uses;
+    for (size_t i = 0; i < own.n; i++)
+        diag_report(l->diags, DIAG_ITEM_INSIDE, own.items[i]->name.span, own.items[i]->name.text,
+                    "an application");
+    if (!own.app) return;
+    load_app(l, file, own.app);
+    for (size_t i = 0; own.app_uses && i < own.app_uses->n; i++)
+        if (own.app_uses->stmts[i]->kind == ST_USE) load_app(l, file, own.app_uses->stmts[i]->app);
 }
 
 /* ---- definitions ----------------------------------------------------------------------------- */
@@ -175,6 +241,8 @@ static void parse_all(const Task *task)
     task->ast->file = task->file;
     source_key(task->diags, task->file, &l.keys);
     load(&l, task->file, (Span){0, 0});
+    const char *rule = task->options ? task->options->rule : NULL;
+    if (rule && is_application(rule)) parse_application(&l, rule);
     check_redefined(&l);
 }
 

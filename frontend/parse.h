@@ -83,6 +83,9 @@ typedef struct Parser {
     bool noise;      /* statements outside of any item: reported once */
     bool broken;     /* a mistake stands in the item that is being parsed */
     bool stopped;    /* no further message from the parser for this file */
+    bool application, begun; /* the text is an application, not a file */
+    App *app;                /* that one */
+    Block *app_uses;
     const char *doc; /* the comment above the first import, until an item takes it */
 } Parser;
 

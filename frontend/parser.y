@@ -77,6 +77,7 @@ static const Name no_name;
 }
 
 %token END 0 "end of file"
+%token APPLICATION "application" /* made: the text is --rule's */
 %token <num> NUM "number"
 %token <text> STRING "string"
 %token <name> IDENT "name"
@@ -119,6 +120,8 @@ file: %empty
     | file SEP
     | file sitem SEP { item_add(p, $2); }
     | file bitem { item_add(p, $2); }
+    | file APPLICATION app SEP { p->app = $3; }
+    | file APPLICATION app block { p->app = $3; p->app_uses = $4; }
     | file error SEP { yyerrok; p->broken = p->ninject > 0; /* a repaired head follows */ } ;
 
 sitem: IMPORT STRING { $$ = item(p, IT_IMPORT, @$, (Name){$2, @2}, NULL, NULL); $$->text = $2; }
@@ -327,6 +330,11 @@ word: INIT | INPUT | EXPORT | USE | AS | FAIL | ON | SKIP | GROUP | DEFAULT | ST
 
 static int frontend_yylex(FRONTEND_YYSTYPE *value, Span *at, Parser *p)
 {
+    if (p->application && !p->begun) {
+        p->begun = true;
+        *at = (Span){p->source->base, p->source->base};
+        return TK_APPLICATION;
+    }
     Token t = recover_next(p);
     *at = t.span;
     if (t.kind == TK_NUM)
