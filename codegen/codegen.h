@@ -5,6 +5,7 @@
  *     abi.h      what a built step is          exec.h     the interpreter
  *     backend.h  emitters and builders         reduce.h   the fixed tree
  *     compile.h  from text to a module         storage.h  "m=bf16": dtypes of what is stored
+ *     view.h     dims and tiles of a tensor
  */
 #ifndef CODEGEN_CODEGEN_H
 #define CODEGEN_CODEGEN_H
@@ -16,4 +17,5 @@
 #include "plan.h"
 #include "reduce.h"
 #include "storage.h"
+#include "view.h"
 #endif

@@ -29,4 +29,9 @@ double reduce_chunk(ReduceOp op, const double *x, const double *y, size_t n,
  * tree. */
 double reduce_vector(ReduceOp op, const double *x, const double *y, size_t n,
                      const unsigned char *present);
+/* An array of f32, f64 or bool (a byte), reduced as a tensor of that length. */
+double reduce_array(ReduceOp op, const void *x, DType x_type, const void *y, DType y_type,
+                    size_t n);
+/* a[i] = merge(a[i], b[i]). */
+void reduce_merge_array(ReduceOp op, double *a, const double *b, size_t n);
 #endif

@@ -9,7 +9,7 @@ static const Slot *element_slot(const IrModule *m, uint32_t elem)
     for (uint32_t i = 0; i < m->nslots; i++) {
         const Slot *s = &m->slots[i];
         bool over_elements = s->kind == SLOT_PARAM || s->kind == SLOT_GRAD ||
-                             (s->kind == SLOT_STATE && rate_is_elementwise(s->rate));
+                             (s->kind == SLOT_STATE && rate_is_element(s->rate));
         if (over_elements && s->index == elem) return s;
     }
     return NULL;
@@ -74,6 +74,10 @@ bool storage_parse(const char *text, const IrModule *m, DType *out, StrBuf *err)
 {
     bool *set = ARENA_ARRAY(err->arena, bool, m->nelem);
     for (uint32_t e = 0; e < m->nelem; e++) out[e] = m->compute_f64 ? DT_F64 : DT_F32;
+    for (uint32_t i = 0; i < m->nslots; i++) {
+        const Slot *s = &m->slots[i];
+        if (s->kind == SLOT_STATE && rate_is_vector(s->rate)) out[s->index] = s->dtype;
+    }
     if (!text || !*text) return true;
     for (const char *p = text;; p++) {
         size_t n = strcspn(p, ",");

@@ -9,8 +9,8 @@
 #define CODEGEN_STORAGE_H
 #include "ir.h"
 
-/* Fills one dtype per element slot (m->nelem): f32 (f64 under compute_f64), then what `text` says
- * (NULL or "": nothing). Names are p, g, and states over elements by name or path. Refused, with a
+/* Fills one dtype per slot of elements or vectors (m->nelem): f32 (f64 under compute_f64, vectors
+ * their own), then what `text` says (NULL or "": nothing). Names are p, g, and states over elements by name or path. Refused, with a
  * message in err: unknown names (with a suggestion), unknown or unsupported dtypes, a name given
  * twice, an empty entry. */
 bool storage_parse(const char *text, const IrModule *m, DType *out, StrBuf *err);
