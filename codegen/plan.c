@@ -28,11 +28,18 @@ typedef struct PlanWork {
     int *phase;
     long budget;
     int *wish; /* per reduction: the phase wanted for it (at least its earliest) */
+    int nphases;
+    int *slot_phase;           /* per slot: the phase of a joint reduction, by the latest feeder */
+    const uint32_t *slot_uses; /* per slot: how many bodies feed it */
 } PlanWork;
 
-static bool of_scalars(const IrBody *b, const Ins *ins)
+static ReduceFrom reduce_from(const IrBody *b, const Ins *ins)
 {
-    return !plan_is_element(b, ins->arg[0]) && !plan_is_element(b, ins->arg[1]);
+    Rate rate = RATE_GLOBAL;
+    for (int k = 0; k < ir_arity(ins); k++) rate = rate_join(rate, b->ins[ins->arg[k]].rate);
+    return rate_is_element(rate)  ? FROM_ELEMENTS
+           : rate_is_vector(rate) ? FROM_VECTOR
+                                  : FROM_SCALARS;
 }
 
 static void mark(bool *set, IrRef ref)
@@ -51,6 +58,8 @@ static void close_over_operands(const IrBody *b, bool *set)
 static void find_live(PlanWork *w)
 {
     const IrBody *b = w->b;
+    w->live = ARENA_ARRAY(w->a, bool, b->n + 1);
+    w->verdict = ARENA_ARRAY(w->a, bool, b->n + 1);
     for (uint32_t i = 0; i < b->nstores; i++) {
         if (plan_is_false(b, b->stores[i].guard)) continue;
         mark(w->live, b->stores[i].value);
@@ -60,6 +69,25 @@ static void find_live(PlanWork *w)
     close_over_operands(b, w->live);
     mark(w->verdict, b->noskip);
     close_over_operands(b, w->verdict);
+}
+
+/* A joint reduction that one body needs is fed by all that have it. */
+static void share_live(PlanWork *w, uint32_t n)
+{
+    const IrModule *m = w->m;
+    bool *needed = ARENA_ARRAY(w->a, bool, m->nslots + 1);
+    for (bool changed = n > 1; changed;) {
+        changed = false;
+        for (uint32_t i = 0; i < n; i++) {
+            const IrBody *b = w[i].b;
+            for (uint32_t r = 0; r < b->n; r++) {
+                if (!plan_is_joint(&b->ins[r]) || w[i].live[r] == needed[b->ins[r].lit.slot])
+                    continue;
+                changed = needed[b->ins[r].lit.slot] = w[i].live[r] = true;
+            }
+            close_over_operands(b, w[i].live);
+        }
+    }
 }
 
 /* Computes phases from the wishes; returns the number of phases that have kernels or reductions. */
@@ -77,8 +105,10 @@ static int forward(PlanWork *w)
             ph = r > ph ? r : ph;
         }
         if (ir_is_reduce(ins) && w->wish[i] > ph) ph = w->wish[i];
+        if (plan_is_joint(ins) && w->slot_phase[ins->lit.slot] > ph)
+            ph = w->slot_phase[ins->lit.slot];
         w->phase[i] = ph;
-        if ((ir_is_reduce(ins) || rate_is_elementwise(ins->rate)) && ph + 1 > n) n = ph + 1;
+        if ((ir_is_reduce(ins) || rate_is_element(ins->rate)) && ph + 1 > n) n = ph + 1;
     }
     for (uint32_t i = 0; i < b->nstores; i++) {
         if (!plan_is_element_store(w->m, b, &b->stores[i])) continue;
@@ -90,23 +120,61 @@ static int forward(PlanWork *w)
     return n;
 }
 
+/* Phases of all bodies, those of joint reductions agreed upon. */
+static void forward_all(PlanWork *w, uint32_t n)
+{
+    for (bool changed = true; changed;) {
+        changed = false;
+        for (uint32_t i = 0; i < n; i++) {
+            w[i].nphases = forward(&w[i]);
+            for (uint32_t r = 0; r < w[i].b->n; r++) {
+                const Ins *ins = &w[i].b->ins[r];
+                if (!w[i].live[r] || !plan_is_joint(ins) ||
+                    w[i].phase[r] <= w->slot_phase[ins->lit.slot])
+                    continue;
+                w->slot_phase[ins->lit.slot] = w[i].phase[r];
+                changed = true;
+            }
+        }
+    }
+}
+
+/* Whether this body's joint reductions are where the others expect them. */
+static bool keeps_appointments(const PlanWork *w)
+{
+    for (uint32_t r = 0; r < w->b->n; r++) {
+        const Ins *ins = &w->b->ins[r];
+        if (w->live[r] && plan_is_joint(ins) && w->slot_uses[ins->lit.slot] > 1 &&
+            w->phase[r] != w->slot_phase[ins->lit.slot])
+            return false;
+    }
+    return true;
+}
+
 static BodyPhases body_phases(PlanWork *w, int nphases)
 {
     return (BodyPhases){w->m, w->b, w->live, w->phase, nphases, &w->budget};
 }
 
+static bool is_movable(const PlanWork *w, uint32_t r)
+{
+    const Ins *ins = &w->b->ins[r];
+    if (!w->live[r] || !ir_is_reduce(ins) || w->verdict[r]) return false;
+    if (plan_is_joint(ins) && w->slot_uses[ins->lit.slot] > 1) return false;
+    return reduce_from(w->b, ins) == FROM_ELEMENTS;
+}
+
 /* Tries the phases of all movable reductions, in f32; keeps the cheapest wishes, later ones among
- * equals. */
-static int choose_rides(PlanWork *w)
+ * equals. Joint reductions stay where all bodies can feed them. */
+static void choose_rides(PlanWork *w)
 {
     const IrBody *b = w->b;
-    int nphases = forward(w);
-    if (nphases == 1) return nphases;
+    int nphases = w->nphases;
+    if (nphases == 1) return;
     uint32_t movable[32], n = 0;
     int first[32], best_wish[32], combos = 1;
     for (uint32_t i = 0; i < b->n; i++) {
-        if (!w->live[i] || !ir_is_reduce(&b->ins[i]) || w->verdict[i] || of_scalars(b, &b->ins[i]))
-            continue;
+        if (!is_movable(w, i)) continue;
         int choices = nphases - w->phase[i];
         if (choices < 2) continue;
         if (n == 32 || combos > MAX_RIDES / choices) break; /* the rest ride as early as they can */
@@ -124,7 +192,7 @@ static int choose_rides(PlanWork *w)
             rest /= choices;
         }
         if (forward(w) > nphases) continue;
-        bool kept = true;
+        bool kept = keeps_appointments(w);
         for (uint32_t k = 0; k < n; k++) kept = kept && w->phase[movable[k]] == w->wish[movable[k]];
         Sweeps s;
         BodyPhases bp = body_phases(w, nphases);
@@ -135,14 +203,13 @@ static int choose_rides(PlanWork *w)
         }
     }
     for (uint32_t k = 0; k < n; k++) w->wish[movable[k]] = best_wish[k];
-    forward(w);
-    return nphases;
+    w->nphases = forward(w);
 }
 
 /* The coarsest block that a scalar value can live in. */
 static uint8_t level_of(const PlanWork *w, const uint8_t *level, const Ins *ins)
 {
-    if (rate_is_elementwise(ins->rate)) return LEVEL_NONE;
+    if (!rate_is_scalar(ins->rate)) return LEVEL_NONE;
     if (ins->rate == RATE_GLOBAL) return LEVEL_GLOBAL;
     if (ins->rate == RATE_GROUP) return LEVEL_GROUP;
     if (ir_is_reduce(ins)) return LEVEL_TENSOR;
@@ -166,14 +233,14 @@ static void find_crossing(const PlanWork *w, const uint8_t *level, bool *crosses
         const Ins *ins = &b->ins[i];
         for (int k = 0; w->live[i] && k < 3; k++) {
             IrRef x = ins->arg[k];
-            if (x == IR_NONE || plan_is_element(b, x)) continue;
+            if (x == IR_NONE || !rate_is_scalar(b->ins[x].rate)) continue;
             bool same = !ir_is_reduce(ins) && w->phase[x] == w->phase[i] && level[x] == level[i];
             if (!same) crosses[x] = true;
         }
     }
     for (uint32_t i = 0; i < b->nstores; i++) {
         if (plan_is_false(b, b->stores[i].guard)) continue;
-        if (!plan_is_element(b, b->stores[i].value)) crosses[b->stores[i].value] = true;
+        if (rate_is_scalar(b->ins[b->stores[i].value].rate)) crosses[b->stores[i].value] = true;
         if (b->stores[i].guard != IR_NONE) crosses[b->stores[i].guard] = true;
     }
 }
@@ -191,8 +258,8 @@ static void assign_places(PlanWork *w)
         if (!w->live[i]) continue;
         if (ir_is_reduce(ins)) {
             const Slot *s = &w->m->slots[ins->lit.slot];
-            place[i] = (Place){s->level, s->index};
-            for (int k = 0; k < ir_arity(ins) && of_scalars(b, ins); k++) {
+            if (rate_is_scalar(ins->rate)) place[i] = (Place){s->level, s->index};
+            for (int k = 0; k < ir_arity(ins) && reduce_from(b, ins) != FROM_ELEMENTS; k++) {
                 IrRef x = ins->arg[k];
                 if (b->ins[x].op == IR_CONST && place[x].level == LEVEL_NONE)
                     place[x] = (Place){LEVEL_TENSOR, w->p->block_size[LEVEL_TENSOR]++};
@@ -211,7 +278,7 @@ Place plan_place(const Plan *p, uint32_t body, IrRef ref)
         const Slot *s = &p->m->slots[ins->lit.slot];
         /* The count of a tensor's steps is read from its class: the same for all tensors there. */
         if (s->kind == SLOT_COUNT && s->rate == RATE_TENSOR) return (Place){LEVEL_CLASS, 0};
-        return rate_is_elementwise(s->rate) ? (Place){LEVEL_NONE, 0} : (Place){s->level, s->index};
+        return rate_is_scalar(s->rate) ? (Place){s->level, s->index} : (Place){LEVEL_NONE, 0};
     }
     return p->place[body][ref];
 }
@@ -221,29 +288,156 @@ static Place where(const PlanWork *w, IrRef ref)
     return plan_place(w->p, w->body, ref);
 }
 
-static void list_reduces(PlanWork *w, uint32_t *columns, size_t *cap)
+/* ---- vectors -------------------------------------------------------------------------------- */
+
+/* Marks the computed vector values that others than their own program read. */
+static void find_vector_crossing(const PlanWork *w, bool *crosses)
+{
+    const IrBody *b = w->b;
+    for (uint32_t i = 0; i < b->n; i++) {
+        const Ins *ins = &b->ins[i];
+        for (int k = 0; w->live[i] && k < ir_arity(ins); k++) {
+            IrRef x = ins->arg[k];
+            if (!plan_is_vector(b, x)) continue;
+            bool same =
+                !ir_is_reduce(ins) && ins->rate == b->ins[x].rate && w->phase[x] == w->phase[i];
+            if (!same) crosses[x] = true;
+        }
+    }
+    for (uint32_t i = 0; i < b->nstores; i++) {
+        if (!plan_is_false(b, b->stores[i].guard) && plan_is_vector(b, b->stores[i].value))
+            crosses[b->stores[i].value] = true;
+    }
+}
+
+static void assign_vectors(PlanWork *w)
 {
     const IrBody *b = w->b;
     Plan *p = w->p;
+    uint32_t *vector = p->vector[w->body], *n = &p->nvectors[w->body];
+    bool *crosses = ARENA_ARRAY(w->a, bool, b->n + 1);
+    size_t cap = 0;
+    find_vector_crossing(w, crosses);
     for (uint32_t i = 0; i < b->n; i++) {
         const Ins *ins = &b->ins[i];
-        if (!w->live[i] || !ir_is_reduce(ins)) continue;
-        bool scalars = of_scalars(b, ins);
-        IrRef guard = plan_is_true(b, ins->arg[2]) ? IR_NONE : ins->arg[2];
-        PlanReduce r = {
-            .body = w->body,
-            .ins = i,
-            .phase = w->phase[i],
-            .of_scalars = scalars,
-            .arg = scalars ? where(w, ins->arg[0]) : (Place){LEVEL_NONE, 0},
-            .arg2 = scalars && ir_arity(ins) == 2 ? where(w, ins->arg[1]) : (Place){LEVEL_NONE, 0},
-            .guard = where(w, guard),
-            .result = where(w, i),
-            .partial = scalars ? 0 : columns[w->phase[i]]++,
-        };
-        ARENA_PUSH(w->a, p->reduces, p->nreduces, *cap, r);
+        vector[i] = UINT32_MAX;
+        if (!w->live[i] || !rate_is_vector(ins->rate)) continue;
+        if (ins->op == IR_LOAD) {
+            vector[i] = w->m->slots[ins->lit.slot].index;
+        } else if (ir_is_reduce(ins) || crosses[i]) {
+            bool reduce = ir_is_reduce(ins);
+            PlanVector v = {.rate = ins->rate,
+                            .dtype = reduce ? DT_F64 : (DType)ins->dtype,
+                            .partials = reduce && ins->rate != RATE_MATRIX,
+                            .ref = i,
+                            .index = vector[i] = w->m->nelem + *n};
+            ARENA_PUSH(w->a, p->vectors[w->body], *n, cap, v);
+        }
     }
 }
+
+/* How values of this kind lie in memory. */
+static DType vector_type(const PlanWork *w, IrRef ref)
+{
+    const Ins *ins = &w->b->ins[ref];
+    return ir_is_reduce(ins) ? DT_F64 : (DType)ins->dtype;
+}
+
+static void add_vprogram(PlanWork *w, int phase, Rate rate, size_t *cap)
+{
+    const IrBody *b = w->b;
+    VectorProgram vp = {.phase = phase, .rate = rate, .body = w->body};
+    vp.vals = ARENA_ARRAY(w->a, IrRef, b->n + 1);
+    vp.keeps = ARENA_ARRAY(w->a, IrRef, b->n + 1);
+    for (uint32_t i = 0; i < b->n; i++) {
+        if (!w->live[i] || b->ins[i].rate != rate || w->phase[i] != phase ||
+            !is_computed(&b->ins[i]))
+            continue;
+        vp.vals[vp.nvals++] = i;
+        if (w->p->vector[w->body][i] != UINT32_MAX) vp.keeps[vp.nkeeps++] = i;
+    }
+    if (vp.nkeeps) ARENA_PUSH(w->a, w->p->vprograms, w->p->nvprograms, *cap, vp);
+}
+
+static void add_vcommit(PlanWork *w, Rate rate, size_t *cap)
+{
+    const IrBody *b = w->b;
+    VectorProgram vp = {.phase = w->p->nphases + 1, .rate = rate, .body = w->body};
+    vp.stores = ARENA_ARRAY(w->a, uint32_t, b->nstores + 1);
+    for (uint32_t i = 0; i < b->nstores; i++) {
+        if (w->m->slots[b->stores[i].slot].rate == rate && !plan_is_false(b, b->stores[i].guard))
+            vp.stores[vp.nstores++] = i;
+    }
+    if (vp.nstores) ARENA_PUSH(w->a, w->p->vcommit, w->p->nvcommit, *cap, vp);
+}
+
+/* ---- reductions ----------------------------------------------------------------------------- */
+
+static PlanReduce plan_reduce(PlanWork *w, uint32_t i, uint32_t *columns)
+{
+    const IrBody *b = w->b;
+    const Ins *ins = &b->ins[i];
+    ReduceFrom from = reduce_from(b, ins);
+    IrRef guard = plan_is_true(b, ins->arg[2]) ? IR_NONE : ins->arg[2];
+    bool two = ir_arity(ins) == 2, vectors = from == FROM_VECTOR;
+    PlanReduce r = {.body = w->body,
+                    .ins = i,
+                    .phase = w->phase[i],
+                    .from = from,
+                    .of_scalars = from == FROM_SCALARS,
+                    .rate = ins->rate,
+                    .arg = {LEVEL_NONE, 0},
+                    .arg2 = {LEVEL_NONE, 0},
+                    .vec = UINT32_MAX,
+                    .vec2 = UINT32_MAX,
+                    .guard = where(w, guard),
+                    .result = where(w, i),
+                    .result_vec = w->p->vector[w->body][i]};
+    if (from == FROM_ELEMENTS) {
+        bool column = rate_is_scalar(ins->rate) || ins->rate == RATE_MATRIX;
+        r.partial = column ? columns[r.phase]++ : 0;
+        return r;
+    }
+    r.arg = where(w, ins->arg[0]);
+    if (two) r.arg2 = where(w, ins->arg[1]);
+    if (vectors) {
+        r.vec = w->p->vector[w->body][ins->arg[0]];
+        r.vec_type = vector_type(w, ins->arg[0]);
+        r.vec_rate = r.arg_rate = b->ins[ins->arg[0]].rate;
+    }
+    if (vectors && two) {
+        r.vec2 = w->p->vector[w->body][ins->arg[1]];
+        r.vec2_type = vector_type(w, ins->arg[1]);
+        r.vec2_rate = b->ins[ins->arg[1]].rate;
+        r.arg_rate = rate_join(r.vec_rate, r.vec2_rate);
+    }
+    return r;
+}
+
+/* Those of one slot stand together. */
+static void insert_reduce(PlanWork *w, PlanReduce r, size_t *cap)
+{
+    Plan *p = w->p;
+    uint32_t at = p->nreduces, slot = w->b->ins[r.ins].lit.slot;
+    for (uint32_t i = 0; i < p->nreduces && w->slot_uses[slot] > 1; i++) {
+        const PlanReduce *other = &p->reduces[i];
+        if (w->m->bodies[other->body].ins[other->ins].lit.slot == slot) at = i + 1;
+    }
+    ARENA_PUSH(w->a, p->reduces, p->nreduces, *cap, r);
+    memmove(&p->reduces[at + 1], &p->reduces[at], (p->nreduces - 1 - at) * sizeof r);
+    p->reduces[at] = r;
+}
+
+static void list_reduces(PlanWork *w, size_t *cap)
+{
+    uint32_t *columns = ARENA_ARRAY(w->a, uint32_t, w->p->nphases + 1);
+    for (uint32_t i = 0; i < w->b->n; i++) {
+        if (w->live[i] && ir_is_reduce(&w->b->ins[i]))
+            insert_reduce(w, plan_reduce(w, i, columns), cap);
+    }
+}
+
+/* ---- programs ------------------------------------------------------------------------------- */
 
 /* The program of one phase and level, if it has anything to do. */
 static void add_program(PlanWork *w, int phase, uint8_t level, size_t *cap)
@@ -268,8 +462,7 @@ static void add_commit(PlanWork *w, uint8_t level, size_t *cap)
     sp.stores = ARENA_ARRAY(w->a, uint32_t, b->nstores + 1);
     for (uint32_t i = 0; i < b->nstores; i++) {
         const Slot *s = &w->m->slots[b->stores[i].slot];
-        if (!rate_is_elementwise(s->rate) && s->level == level &&
-            !plan_is_false(b, b->stores[i].guard))
+        if (rate_is_scalar(s->rate) && s->level == level && !plan_is_false(b, b->stores[i].guard))
             sp.stores[sp.nstores++] = i;
     }
     if (sp.nstores) ARENA_PUSH(w->a, w->p->commit, w->p->ncommit, *cap, sp);
@@ -288,50 +481,91 @@ static void find_skip(PlanWork *w)
 static void plan_body(PlanWork *w)
 {
     const IrBody *b = w->b;
-    w->live = ARENA_ARRAY(w->a, bool, b->n + 1);
-    w->verdict = ARENA_ARRAY(w->a, bool, b->n + 1);
-    w->wish = ARENA_ARRAY(w->a, int, b->n + 1);
-    w->phase = w->p->phase[w->body] = ARENA_ARRAY(w->a, int, b->n + 1);
     w->p->place[w->body] = ARENA_ARRAY(w->a, Place, b->n + 1);
+    w->p->vector[w->body] = ARENA_ARRAY(w->a, uint32_t, b->n + 1);
     uint8_t *level = w->p->level[w->body] = ARENA_ARRAY(w->a, uint8_t, b->n + 1);
-    find_live(w);
-    int nphases = choose_rides(w);
-    if (nphases > w->p->nphases) w->p->nphases = nphases;
+    choose_rides(w);
+    w->p->body_phases[w->body] = w->nphases;
+    if (w->nphases > w->p->nphases) w->p->nphases = w->nphases;
     for (uint32_t i = 0; i < b->n; i++) level[i] = level_of(w, level, &b->ins[i]);
     assign_places(w);
+    assign_vectors(w);
     find_skip(w);
+}
+
+static void plan_programs(PlanWork *w, uint32_t n)
+{
+    static const Rate rates[] = {RATE_MATRIX, RATE_ROW, RATE_COL, RATE_BLOCK};
+    size_t cap = 0, commit_cap = 0, reduce_cap = 0, vcap = 0, vcommit_cap = 0;
+    int nphases = w->p->nphases;
+    for (uint32_t i = 0; i < n; i++) list_reduces(&w[i], &reduce_cap);
+    for (int phase = 0; phase <= nphases; phase++) {
+        for (uint8_t l = 0; l < LEVEL_COUNT; l++) {
+            for (uint32_t i = 0; i < n; i++) add_program(&w[i], phase, l, &cap);
+        }
+        for (int r = 0; r < 4; r++) {
+            for (uint32_t i = 0; i < n; i++) add_vprogram(&w[i], phase, rates[r], &vcap);
+        }
+    }
+    for (int r = 4; r-- > 0;) {
+        for (uint32_t i = 0; i < n; i++) add_vcommit(&w[i], rates[r], &vcommit_cap);
+    }
+    for (uint8_t l = LEVEL_COUNT; l-- > 0;) {
+        for (uint32_t i = 0; i < n; i++) add_commit(&w[i], l, &commit_cap);
+    }
+}
+
+static uint32_t *count_feeders(Arena *a, const IrModule *m)
+{
+    uint32_t *uses = ARENA_ARRAY(a, uint32_t, m->nslots + 1),
+             *last = ARENA_ARRAY(a, uint32_t, m->nslots + 1);
+    for (uint32_t i = 0; i < m->nbodies; i++) {
+        for (uint32_t r = 0; r < m->bodies[i].n; r++) {
+            const Ins *ins = &m->bodies[i].ins[r];
+            if (!ir_is_reduce(ins) || last[ins->lit.slot] == i + 1) continue;
+            last[ins->lit.slot] = i + 1;
+            uses[ins->lit.slot]++;
+        }
+    }
+    return uses;
 }
 
 Plan *plan_make(Arena *a, const IrModule *m)
 {
     Plan *p = ARENA_NEW(a, Plan);
+    uint32_t n = m->nbodies;
     p->arena = a;
     p->m = m;
     p->nphases = 1;
     p->skip = (Place){LEVEL_NONE, 0};
-    p->phase = ARENA_ARRAY(a, int *, m->nbodies + 1);
-    p->place = ARENA_ARRAY(a, Place *, m->nbodies + 1);
-    p->level = ARENA_ARRAY(a, uint8_t *, m->nbodies + 1);
+    p->body_phases = ARENA_ARRAY(a, int, n + 1);
+    p->phase = ARENA_ARRAY(a, int *, n + 1);
+    p->place = ARENA_ARRAY(a, Place *, n + 1);
+    p->level = ARENA_ARRAY(a, uint8_t *, n + 1);
+    p->vectors = ARENA_ARRAY(a, PlanVector *, n + 1);
+    p->nvectors = ARENA_ARRAY(a, uint32_t, n + 1);
+    p->vector = ARENA_ARRAY(a, uint32_t *, n + 1);
     for (int l = 0; l < LEVEL_COUNT; l++) p->block_size[l] = m->nlevel[l];
     if (p->block_size[LEVEL_CLASS] == 0) p->block_size[LEVEL_CLASS] = 1; /* t */
-    PlanWork *w = ARENA_ARRAY(a, PlanWork, m->nbodies + 1);
-    for (uint32_t i = 0; i < m->nbodies; i++) {
-        w[i] = (PlanWork){
-            .a = a, .p = p, .m = m, .b = &m->bodies[i], .body = i, .budget = PLAN_BUDGET};
-        plan_body(&w[i]);
+    PlanWork *w = ARENA_ARRAY(a, PlanWork, n + 1);
+    int *slot_phase = ARENA_ARRAY(a, int, m->nslots + 1);
+    const uint32_t *slot_uses = count_feeders(a, m);
+    for (uint32_t i = 0; i < n; i++) {
+        w[i] = (PlanWork){.a = a,
+                          .p = p,
+                          .m = m,
+                          .b = &m->bodies[i],
+                          .body = i,
+                          .budget = PLAN_BUDGET,
+                          .slot_phase = slot_phase,
+                          .slot_uses = slot_uses};
+        w[i].phase = p->phase[i] = ARENA_ARRAY(a, int, w[i].b->n + 1);
+        w[i].wish = ARENA_ARRAY(a, int, w[i].b->n + 1);
+        find_live(&w[i]);
     }
-    size_t cap = 0, commit_cap = 0, reduce_cap = 0;
-    for (uint32_t i = 0; i < m->nbodies; i++) {
-        uint32_t *columns = ARENA_ARRAY(a, uint32_t, p->nphases + 1);
-        list_reduces(&w[i], columns, &reduce_cap);
-    }
-    for (int phase = 0; phase <= p->nphases; phase++) {
-        for (uint8_t l = 0; l < LEVEL_COUNT; l++) {
-            for (uint32_t i = 0; i < m->nbodies; i++) add_program(&w[i], phase, l, &cap);
-        }
-    }
-    for (uint8_t l = LEVEL_COUNT; l-- > 0;) {
-        for (uint32_t i = 0; i < m->nbodies; i++) add_commit(&w[i], l, &commit_cap);
-    }
+    share_live(w, n);
+    forward_all(w, n);
+    for (uint32_t i = 0; i < n; i++) plan_body(&w[i]);
+    plan_programs(w, n);
     return p;
 }

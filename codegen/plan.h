@@ -54,11 +54,11 @@ typedef struct ScalarProgram {
 /* What a vector program computes, or a reduction to a vector leaves, for others to read: an array
  * per tensor. */
 typedef struct PlanVector {
-    Rate rate;     /* MATRIX, ROW, COL, BLOCK */
-    DType dtype;   /* f32, f64, bool (a byte) */
-    bool partials; /* the buffer of a reduction to row, col or block: doubles, with room for partial
-                       results (abi.h), the result in front */
-    IrRef ref;     /* the value */
+    Rate rate;      /* MATRIX, ROW, COL, BLOCK */
+    DType dtype;    /* in memory: f32, f64, bool (a byte); of reductions f64, truth values too */
+    bool partials;  /* the buffer of a reduction to row, col or block: room for partial results
+                       (abi.h), the result in front */
+    IrRef ref;      /* the value */
     uint32_t index; /* its pointer: module.nelem + its number within the body */
 } PlanVector;
 
@@ -73,7 +73,9 @@ typedef struct VectorProgram {
     uint32_t nvals;
     IrRef *keeps; /* those of vals that go to their PlanVector */
     uint32_t nkeeps;
-    uint32_t *stores; /* commit programs: indices into body.stores */
+    /* Commit programs: indices into body.stores. All values of an index are read before the first is
+     * written: a store may take what another slot held. */
+    uint32_t *stores;
     uint32_t nstores;
 } VectorProgram;
 
@@ -90,12 +92,15 @@ typedef struct PlanReduce {
     IrRef ins;
     int phase; /* the phase whose kernel (or programs) feeds it */
     ReduceFrom from;
-    bool of_scalars;    /* from == FROM_SCALARS */
-    Rate rate;          /* of the result */
-    Rate arg_rate;      /* FROM_VECTOR: of the argument (both arguments) */
-    Place arg, arg2;    /* FROM_SCALARS: where they are */
-    uint32_t vec, vec2; /* FROM_VECTOR: index of the pointer of the argument, of dot's second */
-    DType vec_type, vec2_type;
+    bool of_scalars; /* from == FROM_SCALARS */
+    Rate rate;       /* of the result */
+    Rate arg_rate;   /* FROM_VECTOR: what is reduced: the finest rate of the arguments */
+    Place arg, arg2; /* where they are, if they are scalars */
+    /* FROM_VECTOR: index of the pointer of the argument, of dot's second; UINT32_MAX: a scalar. A
+     * matrix value among values of rows, columns or blocks stands for each of them. */
+    uint32_t vec, vec2;
+    DType vec_type, vec2_type; /* as in memory: buffers of reductions hold doubles */
+    Rate vec_rate, vec2_rate;
     Place guard;         /* LEVEL_NONE: all tensors */
     Place result;        /* GLOBAL, GROUP, TENSOR: in a block */
     uint32_t result_vec; /* MATRIX, ROW, COL, BLOCK: index of the pointer of its buffer */
@@ -146,6 +151,7 @@ typedef struct Variant {
 typedef struct Plan {
     Arena *arena;
     const IrModule *m;
+    int *body_phases; /* [body] its own number of phases, at most nphases */
     int nphases; /* scalar programs may have phase nphases: work that only the last kernels' results
                     allow */
     int **phase; /* [body][ref] earliest phase, given the phases of the reductions; of a reduction:
@@ -163,7 +169,8 @@ typedef struct Plan {
     uint32_t ncommit;
     VectorProgram *vprograms; /* by phase, then rate (matrix first), then body */
     uint32_t nvprograms;
-    VectorProgram *vcommit; /* run before the scalar commits: stores to vector slots */
+    VectorProgram
+        *vcommit; /* stores to vector slots: run before the scalar commits, in this order */
     uint32_t nvcommit;
     PlanVector **vectors; /* [body] */
     uint32_t *nvectors;

@@ -16,7 +16,7 @@ typedef struct BodyPhases {
     const IrBody *b;
     const bool *live;
     const int *phase; /* of a reduction: the phase whose kernels feed it */
-    int nphases;
+    int nphases;      /* of this body: later ones of the module have no kernel of it */
     long *budget; /* instructions that searches may still visit; spent: they keep what they have */
 } BodyPhases;
 enum { PLAN_BUDGET = 1 << 22 }; /* some hundredths of a second, a hundred times what lamb needs */
@@ -29,7 +29,16 @@ static inline int plan_ready(const IrBody *b, const int *phase, IrRef ref)
 }
 static inline bool plan_is_element(const IrBody *b, IrRef ref)
 {
-    return ref != IR_NONE && rate_is_elementwise(b->ins[ref].rate);
+    return ref != IR_NONE && rate_is_element(b->ins[ref].rate);
+}
+static inline bool plan_is_vector(const IrBody *b, IrRef ref)
+{
+    return ref != IR_NONE && rate_is_vector(b->ins[ref].rate);
+}
+/* Reductions whose result others than its own body may feed. */
+static inline bool plan_is_joint(const Ins *ins)
+{
+    return ir_is_reduce(ins) && (ins->rate == RATE_GLOBAL || ins->rate == RATE_GROUP);
 }
 static inline bool plan_is_true(const IrBody *b, IrRef guard)
 {
@@ -42,7 +51,7 @@ static inline bool plan_is_false(const IrBody *b, IrRef guard)
 /* Whether a store takes part in the sweeps: to an element slot, and possible at all. */
 static inline bool plan_is_element_store(const IrModule *m, const IrBody *b, const IrStore *s)
 {
-    return rate_is_elementwise(m->slots[s->slot].rate) && !plan_is_false(b, s->guard);
+    return rate_is_element(m->slots[s->slot].rate) && !plan_is_false(b, s->guard);
 }
 
 /* What a kernel does for one value; SWEEP_NONE: not needed there. */
@@ -58,11 +67,11 @@ typedef struct Sweeps {
     IrRef temps[PLAN_MAX_TEMPS];
     int temp_phase[PLAN_MAX_TEMPS];
     uint32_t ntemps;
-    int bytes, flops;
+    int bytes, flops, sweeps;
     SweepKernel *kernels; /* one per phase */
 } Sweeps;
 
-/* The cheapest sweeps; fewer bytes, then fewer temporaries, then fewer operations. `no_early`: all
+/* The cheapest sweeps; fewer bytes, then fewer sweeps, then fewer temporaries, then fewer operations. `no_early`: all
  * stores in the last phase and no temporary, which is always possible. */
 bool sweep_search(Arena *a, const BodyPhases *bp, const DType *storage, bool no_early,
                   bool no_temps, Sweeps *out);

@@ -232,7 +232,7 @@ static int penalty(int impossible)
 static int price(const Search *s, Sweeps *w)
 {
     int impossible = 0;
-    w->bytes = w->flops = 0;
+    w->bytes = w->flops = w->sweeps = 0;
     for (uint32_t i = 0; i < w->ntemps; i++) w->temp_phase[i] = -1;
     for (int ph = 0; ph < s->bp->nphases; ph++) {
         uint64_t dropped = 0;
@@ -255,6 +255,7 @@ static int price(const Search *s, Sweeps *w)
                 w->temp_phase[i] = ph;
         }
         w->bytes += w->kernels[ph].read + w->kernels[ph].written;
+        w->sweeps += w->kernels[ph].read + w->kernels[ph].written > 0;
         w->flops += w->kernels[ph].flops;
     }
     for (uint32_t i = 0; i < w->ntemps; i++) {
@@ -270,6 +271,7 @@ static int price(const Search *s, Sweeps *w)
 static bool better(const Sweeps *x, const Sweeps *y)
 {
     if (x->bytes != y->bytes) return x->bytes < y->bytes;
+    if (x->sweeps != y->sweeps) return x->sweeps < y->sweeps;
     if (x->ntemps != y->ntemps) return x->ntemps < y->ntemps;
     return x->flops < y->flops;
 }

@@ -28,7 +28,8 @@ static void write_values(const Writer *x, int phase, Kernel *k)
     for (uint32_t i = 0; i < x->b->n; i++) {
         if (!sk->how[i]) continue;
         ValueHow how = (ValueHow)(sk->how[i] - 1);
-        uint32_t elem = how == VAL_TEMP ? x->p->m->nelem + sk->from[i] : sk->from[i];
+        uint32_t elem =
+            how == VAL_TEMP ? plan_first_temp(x->p, x->v->body) + sk->from[i] : sk->from[i];
         k->vals[k->nvals++] = (KernelValue){i, how, how == VAL_COMPUTE ? 0 : elem};
     }
 }
@@ -45,7 +46,8 @@ static void write_stores(const Writer *x, int phase, Kernel *k)
     }
     for (uint32_t i = 0; i < x->w->ntemps; i++) {
         if (x->w->temp_phase[i] == phase)
-            k->stores[k->nstores++] = (KernelStore){x->p->m->nelem + i, x->w->temps[i], IR_NONE};
+            k->stores[k->nstores++] =
+                (KernelStore){plan_first_temp(x->p, x->v->body) + i, x->w->temps[i], IR_NONE};
     }
 }
 
@@ -54,7 +56,7 @@ static void write_reduces(const Writer *x, int phase, Kernel *k)
     k->reduces = ARENA_ARRAY(x->a, uint32_t, x->p->nreduces + 1);
     for (uint32_t i = 0; i < x->p->nreduces; i++) {
         const PlanReduce *r = &x->p->reduces[i];
-        if (r->body == x->v->body && r->phase == phase && !r->of_scalars)
+        if (r->body == x->v->body && r->phase == phase && r->from == FROM_ELEMENTS)
             k->reduces[k->nreduces++] = i;
     }
 }
@@ -104,13 +106,13 @@ Variant *plan_variant(Arena *a, const Plan *p, uint32_t body, const DType *stora
     bool *live = ARENA_ARRAY(a, bool, b->n + 1);
     for (uint32_t i = 0; i < b->n; i++) live[i] = p->phase[body][i] >= 0;
     long budget = PLAN_BUDGET;
-    BodyPhases bp = {m, b, live, p->phase[body], p->nphases, &budget};
+    BodyPhases bp = {m, b, live, p->phase[body], p->body_phases[body], &budget};
     Sweeps w;
     if (!sweep_search(a, &bp, storage, false, false, &w)) return NULL;
     v->ntemps = w.ntemps;
-    v->kernels = ARENA_ARRAY(a, Kernel, p->nphases);
+    v->kernels = ARENA_ARRAY(a, Kernel, bp.nphases);
     Writer x = {a, p, b, v, &w};
-    for (int ph = 0; ph < p->nphases; ph++) {
+    for (int ph = 0; ph < bp.nphases; ph++) {
         Kernel k = {.phase = ph,
                     .bytes_read = w.kernels[ph].read,
                     .bytes_written = w.kernels[ph].written,
