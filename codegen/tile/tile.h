@@ -29,6 +29,18 @@ typedef enum TileOp {
     TILE_UNIFORM,
     TILE_RADEMACHER,
     TILE_LANES, /* (double *lanes, double v): all 128 accumulators of a reduction become v */
+    /* n elements that are rows of w, the last of which may be short. Vectors to tiles: element i of
+     * out is vec[i / w], vec[i % w]. _B: bools, a byte in a vector, an int in a tile. */
+    TILE_SPREAD_ROW, /* (n, w, float *out, const float *vec) */
+    TILE_SPREAD_COL,
+    TILE_SPREAD_ROW_B, /* (n, w, int *out, const unsigned char *vec) */
+    TILE_SPREAD_COL_B,
+    TILE_FILL_D, /* (n, double *out, double v) */
+/* Reductions of such tiles, with the params of their row of tile.def. Rows: (n, w, double *out, …):
+ * each row's own 128 lanes, folded. Columns: (n, w, double *acc, …): acc[i % w] takes element i, in
+ * order. */
+#define TILE_RED(name, reduction, params, x, y) TILE_ROW_##name, TILE_COL_##name,
+#include "codegen/tile/tile.def"
     TILE_OP_COUNT
 } TileOp;
 
@@ -54,6 +66,7 @@ typedef struct TileInfo {
     const char *second; /* of a reduction: its second argument, "0" where it has none; else NULL */
     int16_t reduce;     /* ReduceOp; -1: no reduction */
     bool boolean;       /* the result is a tile of bools */
+    int16_t row, col;   /* of a reduction: the operators of its rows and columns */
 } TileInfo;
 extern const TileInfo
     tile_info[TILE_OP_COUNT]; /* name NULL for those after the last row of tile.def */

@@ -52,6 +52,14 @@
     {                                                                                              \
         (void)y;                                                                                   \
         return combine;                                                                            \
+    }                                                                                              \
+    INLINE double merge_##E(double a, double b)                                                    \
+    {                                                                                              \
+        return merge;                                                                              \
+    }                                                                                              \
+    INLINE double identity_##E(void)                                                               \
+    {                                                                                              \
+        return identity;                                                                           \
     }
 #include "frontend/ops.def"
 
@@ -89,6 +97,7 @@ INLINE float SQ(float x)
 
 /* Floats at any address: a caller's memory need not even be aligned to its elements. */
 typedef float AnyFloat __attribute__((aligned(1)));
+typedef double AnyDouble __attribute__((aligned(1)));
 typedef unsigned short AnyHalf __attribute__((aligned(1))); /* the bits of a bf16 or f16 */
 
 /* Params as declared (P_), read at an iteration's start (L_), written at its end (W_), prepared
@@ -233,6 +242,13 @@ typedef unsigned short AnyHalf __attribute__((aligned(1))); /* the bits of a bf1
 #define A_C0 C0
 #define A_C1 C1
 
+/* The same, `at` elements on. */
+#define T_V0 p_V0 + at
+#define T_V1 p_V1 + at
+#define T_B0 p_B0 + at
+#define T_S0 S0
+#define T_S1 S1
+
 #define TYPE_F float
 #define TYPE_B int
 #define OUT_F AnyFloat
@@ -273,6 +289,118 @@ typedef unsigned short AnyHalf __attribute__((aligned(1))); /* the bits of a bf1
                 lanes[j] = combine_##reduction(lanes[j], (double)(x), (double)(y));                \
             }                                                                                      \
         }                                                                                          \
+    }                                                                                              \
+    ROWS(name, reduction, params, x, y)                                                            \
+    COLS(name, reduction, params, x, y)
+/* Rows of w elements. What a row does not reach of its 128 lanes folds to nothing: the first Q lanes
+ * take the first Q elements, Q being a power of two that is at most w; what comes after them is
+ * folded onto them if Q lanes are all that there are after the first fold, else it is taken by the
+ * lanes again. */
+#define ROWS(name, reduction, params, x, y)                                                        \
+    INLINE void rows_##name(long m, const long w, const long Q, AnyDouble *out,                    \
+                            TILE_LIST(P_, params))                                                 \
+    {                                                                                              \
+        enum { fast = 0 };                                                                         \
+        for (long r = 0, from = 0; r < m; r++, from += w) {                                        \
+            double lanes[DS_LANES];                                                                \
+            INDEPENDENT for (long j = 0; j < Q; j++)                                               \
+            {                                                                                      \
+                const long i = from + j;                                                           \
+                TILE_EACH(L_, params)                                                              \
+                lanes[j] =                                                                         \
+                    combine_##reduction(identity_##reduction(), (double)(x), (double)(y));         \
+            }                                                                                      \
+            for (long at = Q; Q == DS_LANES && at < w; at += Q) {                                  \
+                const long count = w - at < Q ? w - at : Q;                                        \
+                INDEPENDENT for (long j = 0; j < count; j++)                                       \
+                {                                                                                  \
+                    const long i = from + at + j;                                                  \
+                    TILE_EACH(L_, params)                                                          \
+                    lanes[j] = combine_##reduction(lanes[j], (double)(x), (double)(y));            \
+                }                                                                                  \
+            }                                                                                      \
+            for (long j = 0; Q < DS_LANES && j < (Q <= 8 ? Q : w - Q); j++) {                      \
+                if (Q <= 8 && j >= w - Q) continue;                                                \
+                const long i = from + Q + j;                                                       \
+                TILE_EACH(L_, params)                                                              \
+                const double next =                                                                \
+                    combine_##reduction(identity_##reduction(), (double)(x), (double)(y));         \
+                lanes[j] = merge_##reduction(lanes[j], next);                                      \
+            }                                                                                      \
+            for (long half = Q / 2; half > 0; half /= 2)                                           \
+                for (long j = 0; j < half; j++)                                                    \
+                    lanes[j] = merge_##reduction(lanes[j], lanes[j + half]);                       \
+            out[r] = lanes[0];                                                                     \
+        }                                                                                          \
+    }                                                                                              \
+    static void some_##name(long m, long w, AnyDouble *out, TILE_LIST(P_, params))                 \
+    {                                                                                              \
+        switch (w) {                                                                               \
+        case 1: rows_##name(m, 1, 1, out, TILE_LIST(A_, params)); break;                           \
+        case 2: rows_##name(m, 2, 2, out, TILE_LIST(A_, params)); break;                           \
+        case 3: rows_##name(m, 3, 2, out, TILE_LIST(A_, params)); break;                           \
+        case 4: rows_##name(m, 4, 4, out, TILE_LIST(A_, params)); break;                           \
+        default:                                                                                   \
+            if (w < 8)                                                                             \
+                rows_##name(m, w, 4, out, TILE_LIST(A_, params));                                  \
+            else if (w < 16)                                                                       \
+                rows_##name(m, w, 8, out, TILE_LIST(A_, params));                                  \
+            else if (w < 32)                                                                       \
+                rows_##name(m, w, 16, out, TILE_LIST(A_, params));                                 \
+            else if (w < 64)                                                                       \
+                rows_##name(m, w, 32, out, TILE_LIST(A_, params));                                 \
+            else if (w < DS_LANES)                                                                 \
+                rows_##name(m, w, 64, out, TILE_LIST(A_, params));                                 \
+            else                                                                                   \
+                rows_##name(m, w, DS_LANES, out, TILE_LIST(A_, params));                           \
+        }                                                                                          \
+    }                                                                                              \
+    static void w_##name(long n, long w, AnyDouble *out, TILE_LIST(P_, params))                    \
+    {                                                                                              \
+        const long m = n / w, at = m * w;                                                          \
+        some_##name(m, w, out, TILE_LIST(A_, params));                                             \
+        if (at < n) some_##name(1, n - at, out + m, TILE_LIST(T_, params));                        \
+    }
+/* Columns of rows of w elements. Few of them are kept in registers: P of them, of which those from
+ * w on are dropped. */
+#define COLS(name, reduction, params, x, y)                                                        \
+    INLINE long cols_##name(long n, const long w, const long P, AnyDouble *acc,                    \
+                            TILE_LIST(P_, params))                                                 \
+    {                                                                                              \
+        enum { fast = 0 };                                                                         \
+        double a[16] = {0};                                                                        \
+        long from = 0;                                                                             \
+        for (long j = 0; j < w; j++) a[j] = acc[j];                                                \
+        for (; from + P <= n; from += w) {                                                         \
+            INDEPENDENT for (long j = 0; j < P; j++)                                               \
+            {                                                                                      \
+                const long i = from + j;                                                           \
+                TILE_EACH(L_, params)                                                              \
+                a[j] = combine_##reduction(a[j], (double)(x), (double)(y));                        \
+            }                                                                                      \
+        }                                                                                          \
+        for (long j = 0; j < w; j++) acc[j] = a[j];                                                \
+        return from;                                                                               \
+    }                                                                                              \
+    static void c_##name(long n, long w, AnyDouble *acc, TILE_LIST(P_, params))                    \
+    {                                                                                              \
+        enum { fast = 0 };                                                                         \
+        long from = w == 1   ? cols_##name(n, 1, 1, acc, TILE_LIST(A_, params))                    \
+                    : w == 2 ? cols_##name(n, 2, 2, acc, TILE_LIST(A_, params))                    \
+                    : w == 3 ? cols_##name(n, 3, 3, acc, TILE_LIST(A_, params))                    \
+                    : w == 4 ? cols_##name(n, 4, 4, acc, TILE_LIST(A_, params))                    \
+                    : w <= 8 ? cols_##name(n, w, 8, acc, TILE_LIST(A_, params))                    \
+                    : w <= 16 ? cols_##name(n, w, 16, acc, TILE_LIST(A_, params))                  \
+                             : 0;                                                                  \
+        for (; from < n; from += w) {                                                              \
+            const long width = n - from < w ? n - from : w;                                        \
+            INDEPENDENT for (long j = 0; j < width; j++)                                           \
+            {                                                                                      \
+                const long i = from + j;                                                           \
+                TILE_EACH(L_, params)                                                              \
+                acc[j] = combine_##reduction(acc[j], (double)(x), (double)(y));                    \
+            }                                                                                      \
+        }                                                                                          \
     }
 /* Of bools only how many are true counts. */
 INLINE double flags_ANY(double a, long ones, long n)
@@ -297,7 +425,21 @@ INLINE double flags_COUNT(double a, long ones, long n)
             ones += (x);                                                                           \
         }                                                                                          \
         lanes[0] = flags_##reduction(lanes[0], ones, n);                                           \
-    }
+    }                                                                                              \
+    static void w_##name(long n, long w, AnyDouble *out, TILE_LIST(P_, params))                    \
+    {                                                                                              \
+        enum { fast = 0 };                                                                         \
+        for (long from = 0; from < n; from += w) {                                                 \
+            const long end = n - from < w ? n : from + w;                                          \
+            int ones = 0;                                                                          \
+            for (long i = from; i < end; i++) {                                                    \
+                TILE_EACH(L_, params)                                                              \
+                ones += (x);                                                                       \
+            }                                                                                      \
+            *out++ = flags_##reduction(identity_##reduction(), ones, end - from);                  \
+        }                                                                                          \
+    }                                                                                              \
+    COLS(name, reduction, params, x, 0)
 #include "codegen/tile/tile.def"
 
 /* ---- storage and the rest -------------------------------------------------------------------- */
@@ -347,6 +489,42 @@ DRAW(normal)
 DRAW(uniform)
 DRAW(rademacher)
 
+/* ---- vectors --------------------------------------------------------------------------------- */
+
+#define SPREAD(suffix, type, vec_type)                                                             \
+    INLINE void rows_of##suffix(long m, const long w, type *out, const vec_type *vec)              \
+    {                                                                                              \
+        for (long r = 0; r < m; r++) {                                                             \
+            INDEPENDENT for (long j = 0; j < w; j++) out[r * w + j] = vec[r];                      \
+        }                                                                                          \
+    }                                                                                              \
+    static void spread_row##suffix(long n, long w, type *out, const vec_type *vec)                 \
+    {                                                                                              \
+        const long m = n / w;                                                                      \
+        switch (w) {                                                                               \
+        case 1: rows_of##suffix(m, 1, out, vec); break;                                            \
+        case 2: rows_of##suffix(m, 2, out, vec); break;                                            \
+        case 3: rows_of##suffix(m, 3, out, vec); break;                                            \
+        case 4: rows_of##suffix(m, 4, out, vec); break;                                            \
+        default: rows_of##suffix(m, w, out, vec);                                                  \
+        }                                                                                          \
+        for (long i = m * w; i < n; i++) out[i] = vec[m];                                          \
+    }                                                                                              \
+    static void spread_col##suffix(long n, long w, type *out, const vec_type *vec)                 \
+    {                                                                                              \
+        for (long from = 0; from < n; from += w) {                                                 \
+            const long width = n - from < w ? n - from : w;                                        \
+            INDEPENDENT for (long j = 0; j < width; j++) out[from + j] = vec[j];                   \
+        }                                                                                          \
+    }
+SPREAD(, AnyFloat, AnyFloat)
+SPREAD(_b, int, unsigned char)
+
+static void fill_d(long n, AnyDouble *out, double v)
+{
+    for (long i = 0; i < n; i++) out[i] = v;
+}
+
 static void lanes(double *lanes, double v)
 {
     for (int j = 0; j < DS_LANES; j++) lanes[j] = v;
@@ -371,7 +549,9 @@ static void lanes(double *lanes, double v)
 #define TABLE(level) TABLE_(level)
 const TileTable TABLE(DS_TILE_LEVEL) = {{
 #define TILE(name, type, params, expr) [TILE_##name] = (TileFn)t_##name,
-#define TILE_RED(name, reduction, params, x, y) [TILE_RED_##name] = (TileFn)r_##name,
+#define TILE_RED(name, reduction, params, x, y)                                                    \
+    [TILE_RED_##name] = (TileFn)r_##name, [TILE_ROW_##name] = (TileFn)w_##name,                    \
+    [TILE_COL_##name] = (TileFn)c_##name,
 #include "codegen/tile/tile.def"
 #define REDUCE(E, name, arity, types, identity, combine, merge) [TILE_FOLD_##E] = (TileFn)fold_##E,
 #include "frontend/ops.def"
@@ -383,4 +563,9 @@ const TileTable TABLE(DS_TILE_LEVEL) = {{
     [TILE_UNIFORM] = (TileFn)uniform,
     [TILE_RADEMACHER] = (TileFn)rademacher,
     [TILE_LANES] = (TileFn)lanes,
+    [TILE_SPREAD_ROW] = (TileFn)spread_row,
+    [TILE_SPREAD_COL] = (TileFn)spread_col,
+    [TILE_SPREAD_ROW_B] = (TileFn)spread_row_b,
+    [TILE_SPREAD_COL_B] = (TileFn)spread_col_b,
+    [TILE_FILL_D] = (TileFn)fill_d,
 }};
