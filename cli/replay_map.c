@@ -113,10 +113,12 @@ static bool entry_value(Mapping *m, const char *value, double *out, bool *absent
     }
     *out = strtod(value, &end);
     if (!*end) return true;
-    const VecHyper *h = take(m, complement ? value + 2 : value);
+    bool negated = !strncmp(value, "not ", 4);
+    const VecHyper *h = take(m, negated ? value + 4 : complement ? value + 2 : value);
     if (!h) return *absent = true;
     if (!as_number(h, out)) return refuse(m, h, "not a number, true, false or none");
     if (complement) *out = 1 - *out;
+    if (negated) *out = *out == 0;
     return true;
 }
 

@@ -7,6 +7,8 @@
  * steps, and one ulp of the tensor's largest value; where the case has no f32 file, 64 such ulp;
  * where it has no f64 file, 64 such ulp of the f32 file.
  *
+ * What is not so is named in `differences` below, with the reason; the rule's header says it, too.
+ *
  *     test_vectors [FOLDER [BACKEND...]]     ->  adamw.torch.f64.vec   f64 worst 1.1e-16 of 1e-12
  * f32 c worst 0.31 of the bound
  */
@@ -17,7 +19,36 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* A case whose bound is another: `f64` in the place of 1e-12 where it is not 0, `f32` times the f32
+ * bound; or a tensor of it that is left out. */
+typedef struct Difference {
+    const char *file; /* up to its dtype */
+    const char *tensor;
+    double f64, f32;
+    const char *why;
+} Difference;
+
+static const Difference differences[] = {
+    {"prodigy.prodigyopt-default", NULL, 0, 128,
+     "p0 - p is 1e-6 of p at step 2: the last place of p in f32 is 6 % of d, and d compounds"},
+};
+
 static int failures;
+
+static const Difference *difference_of(const char *file)
+{
+    for (size_t i = 0; i < sizeof differences / sizeof *differences; i++) {
+        size_t n = strlen(differences[i].file);
+        if (!strncmp(file, differences[i].file, n) && file[n] == '.') return &differences[i];
+    }
+    static const Difference none = {NULL, NULL, 0, 0, NULL};
+    return &none;
+}
+
+static bool left_out(const Difference *d, const VecTensor *t)
+{
+    return d->tensor && !strcmp(d->tensor, t->name);
+}
 
 static char *read_text(Arena *a, const char *path, size_t *len)
 {
@@ -81,17 +112,19 @@ static double excess(double ours, double theirs, double allowed)
     return isnan(d) ? INFINITY : d;
 }
 
-static double against_f64(const Vec *v, const ReplaySetup *s, const ReplayResult *r)
+static double against_f64(const Vec *v, const ReplaySetup *s, const ReplayResult *r,
+                          const Difference *diff)
 {
-    double worst = 0;
+    double worst = 0, rel = diff->f64 > 0 ? diff->f64 : 1e-12;
     for (size_t i = 0; i < v->ntensors; i++) {
         const VecTensor *t = &v->tensors[i];
+        if (left_out(diff, t)) continue;
         for (int step = 1; step <= v->steps; step++) {
             double top = largest(t->p[step], t->numel);
             for (int64_t e = 0; e < t->numel; e++) {
                 double theirs = t->p[step][e];
                 worst = fmax(worst, excess(r->p[i][step][e], theirs,
-                                           fmax(1e-12 * fabs(theirs), 1e-14 * top)));
+                                           fmax(rel * fabs(theirs), rel / 100 * top)));
             }
         }
         for (size_t j = 0; j < t->nstates; j++) {
@@ -101,7 +134,7 @@ static double against_f64(const Vec *v, const ReplaySetup *s, const ReplayResult
                 if (strcmp(s->states[k].theirs, st->slot)) continue;
                 for (int64_t e = 0; e < st->n; e++)
                     worst = fmax(worst, excess(r->state[i][k][e], st->values[e],
-                                               fmax(1e-12 * fabs(st->values[e]), 1e-14 * top)));
+                                               fmax(rel * fabs(st->values[e]), rel / 100 * top)));
             }
         }
     }
@@ -115,11 +148,13 @@ static double against_f64(const Vec *v, const ReplaySetup *s, const ReplayResult
 }
 
 /* `f32` may be NULL: the case has no such file. */
-static double against_f32(const Vec *ref, const Vec *f32, const ReplayResult *r)
+static double against_f32(const Vec *ref, const Vec *f32, const ReplayResult *r,
+                          const Difference *diff)
 {
-    double worst = 0;
+    double worst = 0, times = diff->f32 > 0 ? diff->f32 : 1;
     for (size_t i = 0; i < ref->ntensors; i++) {
         const VecTensor *t = &ref->tensors[i];
+        if (left_out(diff, t)) continue;
         float top = (float)largest_p(t, ref->steps);
         double ulp = (double)(nextafterf(top, INFINITY) - top), allowed = 64 * ulp, noise = 0;
         if (f32) {
@@ -130,7 +165,7 @@ static double against_f32(const Vec *ref, const Vec *f32, const ReplayResult *r)
         }
         for (int step = 1; step <= ref->steps; step++)
             for (int64_t e = 0; e < t->numel; e++)
-                worst = fmax(worst, excess(r->p[i][step][e], t->p[step][e], allowed));
+                worst = fmax(worst, excess(r->p[i][step][e], t->p[step][e], times * allowed));
     }
     return worst;
 }
@@ -151,6 +186,7 @@ static void test_file(const char *folder, const char *file, char **backends, int
     Vec v, other;
     ReplaySetup s;
     ReplayResult r;
+    const Difference *diff = difference_of(file);
     char *path = arena_printf(a, "%s/%s", folder, file), *dot = strstr(file, ".f64.vec");
     bool is_f64 = dot != NULL;
     if (load(a, path, &v)) {
@@ -159,12 +195,12 @@ static void test_file(const char *folder, const char *file, char **backends, int
             char *f32 = arena_printf(a, "%s/%.*s.f32.vec", folder, (int)(dot - file), file);
             have_other = load(a, f32, &other);
             judge(file, "f64",
-                  run(a, &v, "interp", "f64", &s, &r) ? against_f64(&v, &s, &r) : INFINITY);
+                  run(a, &v, "interp", "f64", &s, &r) ? against_f64(&v, &s, &r, diff) : INFINITY);
         }
         for (int b = 0; b < nbackends; b++)
             judge(file, arena_printf(a, "f32 %s", backends[b]),
                   run(a, &v, backends[b], "f32", &s, &r)
-                      ? against_f32(&v, have_other ? &other : NULL, &r)
+                      ? against_f32(&v, have_other ? &other : NULL, &r, diff)
                       : INFINITY);
     }
     arena_free(a);
