@@ -173,6 +173,8 @@ static void put(const Writer *x, IrRef ref, int outer, int depth)
         put(x, ins->arg[0], outer, depth);
     } else if (ins->op == IR_CONST || ins->op == IR_LOAD) {
         put_leaf(x, ins);
+    } else if (ins->op >= IR_NORMAL && ins->op <= IR_RADEMACHER) {
+        sb_printf(x->out, "%s()", ir_op_name(ins->op));
     } else if (is_step(x, ins)) {
         sb_puts(x->out, "t");
     } else if (initialised_state(x, ins)) {
@@ -208,6 +210,13 @@ static const char *expression(Arena *a, const Plan *p, uint32_t body, IrRef ref)
 
 /* ---- parts ---------------------------------------------------------------------------------- */
 
+static const char *const view_words[] = {
+    [VIEW_FLAT] = "",
+    [VIEW_MATRIX] = " (matrices of the last two axes)",
+    [VIEW_FIRST] = " (the first axis against all others)",
+    [VIEW_BLOCK] = " (blocks)",
+};
+
 static void explain_total(const Plan *p, const Variant *v, StrBuf *out)
 {
     int read = 0, written = 0, flops = 0;
@@ -216,11 +225,14 @@ static void explain_total(const Plan *p, const Variant *v, StrBuf *out)
         written += v->kernels[i].bytes_written;
         flops += v->kernels[i].flops;
     }
+    sb_puts(out, p->m->name);
+    if (p->m->nbodies > 1) sb_printf(out, ", arm %u", (unsigned)v->body);
+    sb_puts(out, view_words[p->m->bodies[v->body].view]);
     sb_printf(
         out,
-        "%s: %u sweep%s over memory; %d bytes per element (%d read, %d written), %d operation%s\n",
-        p->m->name, (unsigned)v->nkernels, v->nkernels == 1 ? "" : "s", read + written, read,
-        written, flops, flops == 1 ? "" : "s");
+        ": %u sweep%s over memory; %d bytes per element (%d read, %d written), %d operation%s\n",
+        (unsigned)v->nkernels, v->nkernels == 1 ? "" : "s", read + written, read, written, flops,
+        flops == 1 ? "" : "s");
 }
 
 static void explain_state(const Plan *p, const Variant *v, StrBuf *out)
@@ -229,13 +241,15 @@ static void explain_state(const Plan *p, const Variant *v, StrBuf *out)
     sb_puts(out, "\nstate\n");
     for (uint32_t i = 0; i < p->m->nslots; i++) {
         const Slot *s = &p->m->slots[i];
-        if (s->kind == SLOT_STATE && rate_is_elementwise(s->rate)) {
+        if (s->kind == SLOT_STATE && rate_is_element(s->rate)) {
             bytes += dtype_size(v->storage[s->index]);
             sb_printf(out, "  %-12s %s, one per element\n", s->name,
                       dtype_name(v->storage[s->index]));
         } else if (s->kind == SLOT_STATE) {
             sb_printf(out, "  %-12s %s, one per %s\n", s->name, dtype_name(s->storage),
-                      s->level == LEVEL_GLOBAL ? "optimizer" : emit_level_names[s->level]);
+                      rate_is_vector(s->rate)    ? rate_name(s->rate)
+                      : s->level == LEVEL_GLOBAL ? "optimizer"
+                                                 : emit_level_names[s->level]);
         } else if (s->kind == SLOT_COUNT) {
             sb_printf(out, "  %-12s applied steps of %s\n", s->name,
                       s->level == LEVEL_GLOBAL ? "the rule" : "each tensor");
@@ -306,21 +320,22 @@ static void explain_hoisted(const Plan *p, const Variant *v, StrBuf *out)
     }
 }
 
-static const char *elem_label(Arena *a, const Plan *p, uint32_t elem)
+static const char *elem_label(Arena *a, const Plan *p, uint32_t body, uint32_t elem)
 {
     for (uint32_t i = 0; i < p->m->nslots; i++) {
-        if (rate_is_elementwise(p->m->slots[i].rate) && p->m->slots[i].index == elem)
+        if (!rate_is_scalar(p->m->slots[i].rate) && p->m->slots[i].index == elem)
             return p->m->slots[i].name;
     }
-    return arena_printf(a, "temporary %u", (unsigned)(elem - p->m->nelem));
+    return arena_printf(a, "temporary %u", (unsigned)(elem - plan_first_temp(p, body)));
 }
 
-static void list_values(const Plan *p, const Kernel *k, ValueHow how, const char *verb, StrBuf *out)
+static void list_values(const Plan *p, uint32_t body, const Kernel *k, ValueHow how,
+                        const char *verb, StrBuf *out)
 {
     bool any = false;
     for (uint32_t i = 0; i < k->nvals; i++) {
         if (k->vals[i].how != how) continue;
-        sb_printf(out, "%s%s", any ? ", " : verb, elem_label(out->arena, p, k->vals[i].elem));
+        sb_printf(out, "%s%s", any ? ", " : verb, elem_label(out->arena, p, body, k->vals[i].elem));
         any = true;
     }
     sb_puts(out, any ? "\n" : "");
@@ -333,12 +348,12 @@ static void explain_kernel(const Plan *p, const Variant *v, const Kernel *k, Str
     bool skips = false;
     sb_printf(out, "    kernel: %d bytes read, %d written, %d operation%s per element\n",
               k->bytes_read, k->bytes_written, k->flops, k->flops == 1 ? "" : "s");
-    list_values(p, k, VAL_LOAD, "      loads ", out);
-    list_values(p, k, VAL_RELOAD, "      reloads what an earlier phase stored: ", out);
-    list_values(p, k, VAL_TEMP, "      reads ", out);
+    list_values(p, v->body, k, VAL_LOAD, "      loads ", out);
+    list_values(p, v->body, k, VAL_RELOAD, "      reloads what an earlier phase stored: ", out);
+    list_values(p, v->body, k, VAL_TEMP, "      reads ", out);
     for (uint32_t i = 0; i < k->nstores; i++) {
         const KernelStore *s = &k->stores[i];
-        sb_printf(out, "%s%s", i ? ", " : "      stores ", elem_label(a, p, s->elem));
+        sb_printf(out, "%s%s", i ? ", " : "      stores ", elem_label(a, p, v->body, s->elem));
         if (s->guard != IR_NONE && s->guard == b->noskip)
             skips = true;
         else if (s->guard != IR_NONE)
@@ -350,6 +365,30 @@ static void explain_kernel(const Plan *p, const Variant *v, const Kernel *k, Str
                   expression(a, p, v->body, p->reduces[k->reduces[i]].ins));
 }
 
+/* What is computed outside of the elements: how many values, for each row, column, ... */
+static void explain_vectors(const Plan *p, uint32_t body, int phase, StrBuf *out)
+{
+    for (uint32_t i = 0; i < p->nvprograms; i++) {
+        const VectorProgram *vp = &p->vprograms[i];
+        if (vp->phase != phase || vp->body != body) continue;
+        sb_printf(out, "    for each %s:", rate_name(vp->rate));
+        for (uint32_t k = 0; k < vp->nkeeps; k++)
+            sb_printf(out, "%s %s", k ? ";" : "", expression(out->arena, p, body, vp->keeps[k]));
+        sb_puts(out, "\n");
+    }
+}
+
+/* Reductions that take no sweep: of vectors and scalars. */
+static void explain_joins(const Plan *p, uint32_t body, int phase, StrBuf *out)
+{
+    for (uint32_t i = 0; i < p->nreduces; i++) {
+        const PlanReduce *r = &p->reduces[i];
+        if (r->phase != phase || r->body != body || r->from == FROM_ELEMENTS) continue;
+        sb_printf(out, "    then %s, which costs no sweep\n",
+                  expression(out->arena, p, body, r->ins));
+    }
+}
+
 static void explain_steps(const Plan *p, const Variant *v, StrBuf *out)
 {
     sb_puts(out, "\na step\n");
@@ -357,9 +396,13 @@ static void explain_steps(const Plan *p, const Variant *v, StrBuf *out)
         uint32_t values = 0;
         bool kernel = false;
         for (uint32_t i = 0; i < p->nprograms; i++)
-            values += p->programs[i].phase == ph ? p->programs[i].nvals : 0;
+            if (p->programs[i].phase == ph && p->programs[i].body == v->body)
+                values += p->programs[i].nvals;
         for (uint32_t i = 0; i < v->nkernels; i++) kernel = kernel || v->kernels[i].phase == ph;
-        if (!values && !kernel) continue;
+        bool vectors = false;
+        for (uint32_t i = 0; i < p->nvprograms; i++)
+            vectors |= p->vprograms[i].phase == ph && p->vprograms[i].body == v->body;
+        if (!values && !kernel && !vectors) continue;
         if (ph < p->nphases)
             sb_printf(out, "  phase %d\n", ph);
         else
@@ -368,9 +411,11 @@ static void explain_steps(const Plan *p, const Variant *v, StrBuf *out)
             sb_printf(out, "    scalars: %u value%s\n", (unsigned)values, values == 1 ? "" : "s");
         if (p->skip.level != LEVEL_NONE && p->skip_phase == ph)
             sb_puts(out, "    from here on it is known whether the step is skipped\n");
+        explain_vectors(p, v->body, ph, out);
         for (uint32_t i = 0; i < v->nkernels; i++) {
             if (v->kernels[i].phase == ph) explain_kernel(p, v, &v->kernels[i], out);
         }
+        explain_joins(p, v->body, ph, out);
     }
 }
 
@@ -431,9 +476,23 @@ static void explain_hints(const Plan *p, const Variant *v, StrBuf *out)
     if (hints.len) sb_printf(out, "\nhints\n%s", hints.text);
 }
 
+/* Which tensors run this body. */
+static void explain_arm(const Plan *p, StrBuf *out)
+{
+    const IrBody *b = p->m->select;
+    for (uint32_t i = 0; b && i < b->nstores; i++) {
+        StrBuf s = {.arena = out->arena};
+        Writer x = {&s, p->m, b};
+        put(&x, b->stores[i].value, 0, 0);
+        bool arm = p->m->slots[b->stores[i].slot].kind == SLOT_ARM;
+        sb_printf(out, "  %s: %s\n", arm ? "arm of a tensor" : "elements of a block", s.text);
+    }
+}
+
 void plan_explain(const Plan *p, const Variant *v, StrBuf *out)
 {
     explain_total(p, v, out);
+    explain_arm(p, out);
     explain_state(p, v, out);
     explain_hypers(p, out);
     explain_hoisted(p, v, out);

@@ -17,15 +17,19 @@ static void print_place(StrBuf *out, Place at)
         sb_printf(out, "%s[%u]", emit_level_names[at.level], (unsigned)at.index);
 }
 
-static void print_elem(StrBuf *out, const IrModule *m, uint32_t elem)
+static void print_elem(StrBuf *out, const Plan *p, uint32_t body, uint32_t elem)
 {
+    const IrModule *m = p->m;
     for (uint32_t i = 0; i < m->nslots; i++) {
-        if (rate_is_elementwise(m->slots[i].rate) && m->slots[i].index == elem) {
+        if (!rate_is_scalar(m->slots[i].rate) && m->slots[i].index == elem) {
             sb_puts(out, m->slots[i].name);
             return;
         }
     }
-    sb_printf(out, "temp%u", (unsigned)(elem - m->nelem));
+    if (elem < plan_first_temp(p, body))
+        sb_printf(out, "vec%u", (unsigned)(elem - m->nelem));
+    else
+        sb_printf(out, "temp%u", (unsigned)(elem - plan_first_temp(p, body)));
 }
 
 static void print_guard(StrBuf *out, IrRef guard)
@@ -53,7 +57,32 @@ static void print_program(StrBuf *out, const Plan *p, const ScalarProgram *sp)
     sb_puts(out, "\n");
 }
 
-static void print_values(StrBuf *out, const Plan *p, const Kernel *k, ValueHow how,
+static void print_vprogram(StrBuf *out, const Plan *p, const VectorProgram *vp)
+{
+    const IrBody *b = &p->m->bodies[vp->body];
+    bool commit = vp->phase > p->nphases;
+    if (commit)
+        sb_printf(out, "  vcommit_%s", rate_name(vp->rate));
+    else
+        sb_printf(out, "  v%d_%s", vp->phase, rate_name(vp->rate));
+    for (uint32_t i = 0; i < vp->nvals; i++) {
+        uint32_t vector = p->vector[vp->body][vp->vals[i]];
+        sb_printf(out, " %%%u", (unsigned)vp->vals[i]);
+        if (vector != UINT32_MAX) {
+            sb_puts(out, ":=");
+            print_elem(out, p, vp->body, vector);
+        }
+    }
+    for (uint32_t i = 0; i < vp->nstores; i++) {
+        const IrStore *st = &b->stores[vp->stores[i]];
+        sb_printf(out, "%s%s:=%%%u", i ? ", " : " ", p->m->slots[st->slot].name,
+                  (unsigned)st->value);
+        print_guard(out, plan_is_true(b, st->guard) ? IR_NONE : st->guard);
+    }
+    sb_puts(out, "\n");
+}
+
+static void print_values(StrBuf *out, const Plan *p, uint32_t body, const Kernel *k, ValueHow how,
                          const char *title)
 {
     const char *lead = title;
@@ -62,23 +91,23 @@ static void print_values(StrBuf *out, const Plan *p, const Kernel *k, ValueHow h
         sb_printf(out, "%s ", lead);
         lead = "";
         if (how != VAL_COMPUTE) {
-            print_elem(out, p->m, k->vals[i].elem);
+            print_elem(out, p, body, k->vals[i].elem);
             sb_puts(out, ":");
         }
         sb_printf(out, "%%%u", (unsigned)k->vals[i].ref);
     }
 }
 
-static void print_kernel(StrBuf *out, const Plan *p, const Kernel *k)
+static void print_kernel(StrBuf *out, const Plan *p, uint32_t body, const Kernel *k)
 {
     sb_printf(out, "  k%d", k->phase);
-    print_values(out, p, k, VAL_LOAD, " load");
-    print_values(out, p, k, VAL_RELOAD, " | reload");
-    print_values(out, p, k, VAL_TEMP, " | temp");
-    print_values(out, p, k, VAL_COMPUTE, " | compute");
+    print_values(out, p, body, k, VAL_LOAD, " load");
+    print_values(out, p, body, k, VAL_RELOAD, " | reload");
+    print_values(out, p, body, k, VAL_TEMP, " | temp");
+    print_values(out, p, body, k, VAL_COMPUTE, " | compute");
     for (uint32_t i = 0; i < k->nstores; i++) {
         sb_puts(out, i ? ", " : " | store ");
-        print_elem(out, p->m, k->stores[i].elem);
+        print_elem(out, p, body, k->stores[i].elem);
         sb_printf(out, ":=%%%u", (unsigned)k->stores[i].value);
         print_guard(out, k->stores[i].guard);
     }
@@ -88,42 +117,82 @@ static void print_kernel(StrBuf *out, const Plan *p, const Kernel *k)
               k->bytes_written, k->flops);
 }
 
+static void print_arg(StrBuf *out, const Plan *p, uint32_t body, uint32_t vector, Place at)
+{
+    if (vector != UINT32_MAX)
+        print_elem(out, p, body, vector);
+    else
+        print_place(out, at);
+}
+
 static void print_join(StrBuf *out, const Plan *p, const PlanReduce *r)
 {
     const Ins *ins = &p->m->bodies[r->body].ins[r->ins];
     sb_printf(out, "  join %%%u %s[%s] -> ", (unsigned)r->ins, reduce_info[ins->op - IR_RED].name,
               ins->rate == RATE_GLOBAL ? "all" : rate_name(ins->rate));
     print_place(out, r->result);
-    if (r->of_scalars) {
+    if (!rate_is_scalar(r->rate)) print_elem(out, p, r->body, r->result_vec);
+    if (r->from == FROM_VECTOR) {
+        sb_puts(out, " of ");
+        print_arg(out, p, r->body, r->vec, r->arg);
+        if (ir_arity(ins) > 1) {
+            sb_puts(out, " ");
+            print_arg(out, p, r->body, r->vec2, r->arg2);
+        }
+    } else if (r->from == FROM_SCALARS) {
         sb_puts(out, " of ");
         print_place(out, r->arg);
         if (r->arg2.level != LEVEL_NONE) sb_puts(out, " ");
         print_place(out, r->arg2);
-    } else {
+    } else if (rate_is_scalar(r->rate) || r->rate == RATE_MATRIX) {
         sb_printf(out, " of column %u", (unsigned)r->partial);
+    } else {
+        sb_puts(out, " of its partial results");
     }
     if (r->guard.level != LEVEL_NONE) sb_puts(out, " where ");
     print_place(out, r->guard);
     sb_puts(out, "\n");
 }
 
+static void print_vectors(StrBuf *out, const Plan *p, uint32_t body)
+{
+    for (uint32_t i = 0; i < p->nvectors[body]; i++) {
+        const PlanVector *v = &p->vectors[body][i];
+        sb_puts(out, i ? " " : "vectors ");
+        print_elem(out, p, body, v->index);
+        sb_printf(out, ":%s.%s%s=%%%u", dtype_name(v->dtype), rate_name(v->rate),
+                  v->partials ? "*" : "", (unsigned)v->ref);
+    }
+    sb_puts(out, p->nvectors[body] ? "\n" : "");
+}
+
 void plan_print(const Plan *p, const Variant *v, StrBuf *out)
 {
+    static const char *const views[] = {"flat", "matrix", "first", "block"};
+    const IrBody *b = &p->m->bodies[v->body];
     sb_printf(out, "plan %s storage", p->m->name);
     for (uint32_t i = 0; i < p->m->nelem; i++) {
         sb_puts(out, " ");
-        print_elem(out, p->m, i);
+        print_elem(out, p, v->body, i);
         sb_printf(out, "=%s", dtype_name(v->storage[i]));
     }
+    if (p->m->nbodies > 1 || b->view != VIEW_FLAT)
+        sb_printf(out, "\nbody %u view %s", (unsigned)v->body, views[b->view]);
     sb_puts(out, "\nblocks");
     for (int l = 0; l < LEVEL_COUNT; l++)
         sb_printf(out, " %s[%u]", emit_level_names[l], (unsigned)p->block_size[l]);
     sb_puts(out, "\n");
+    print_vectors(out, p, v->body);
     int read = 0, written = 0;
     for (int ph = 0; ph <= p->nphases; ph++) {
         sb_printf(out, ph < p->nphases ? "phase %d\n" : "end\n", ph);
         for (uint32_t i = 0; i < p->nprograms; i++) {
-            if (p->programs[i].phase == ph) print_program(out, p, &p->programs[i]);
+            if (p->programs[i].phase == ph && p->programs[i].body == v->body)
+                print_program(out, p, &p->programs[i]);
+        }
+        for (uint32_t i = 0; i < p->nvprograms; i++) {
+            if (p->vprograms[i].phase == ph && p->vprograms[i].body == v->body)
+                print_vprogram(out, p, &p->vprograms[i]);
         }
         if (p->skip.level != LEVEL_NONE && p->skip_phase == ph) {
             sb_puts(out, "  skip if ");
@@ -132,15 +201,21 @@ void plan_print(const Plan *p, const Variant *v, StrBuf *out)
         }
         for (uint32_t i = 0; i < v->nkernels; i++) {
             if (v->kernels[i].phase != ph) continue;
-            print_kernel(out, p, &v->kernels[i]);
+            print_kernel(out, p, v->body, &v->kernels[i]);
             read += v->kernels[i].bytes_read;
             written += v->kernels[i].bytes_written;
         }
         for (uint32_t i = 0; i < p->nreduces; i++) {
-            if (p->reduces[i].phase == ph) print_join(out, p, &p->reduces[i]);
+            if (p->reduces[i].phase == ph && p->reduces[i].body == v->body)
+                print_join(out, p, &p->reduces[i]);
         }
     }
-    for (uint32_t i = 0; i < p->ncommit; i++) print_program(out, p, &p->commit[i]);
+    for (uint32_t i = 0; i < p->nvcommit; i++) {
+        if (p->vcommit[i].body == v->body) print_vprogram(out, p, &p->vcommit[i]);
+    }
+    for (uint32_t i = 0; i < p->ncommit; i++) {
+        if (p->commit[i].body == v->body) print_program(out, p, &p->commit[i]);
+    }
     sb_printf(out, "total %d bytes per element (%d read, %d written), %u sweep%s, %u temporar%s\n",
               read + written, read, written, (unsigned)v->nkernels, v->nkernels == 1 ? "" : "s",
               (unsigned)v->ntemps, v->ntemps == 1 ? "y" : "ies");

@@ -56,14 +56,19 @@ static inline IrModule *rule_from_stdlib(Arena *a, const char *name, bool guard)
     return m;
 }
 
-static inline Variant *rule_variant(Arena *a, const Plan *p, const char *storage)
+static inline Variant *rule_variant_of(Arena *a, const Plan *p, uint32_t body, const char *storage)
 {
     DType types[256];
     StrBuf error = {.arena = a};
     REQUIRE(p->m->nelem <= 256 && storage_parse(storage, p->m, types, &error), "storage: %s",
             error.text);
-    Variant *v = plan_variant(a, p, 0, types);
+    Variant *v = plan_variant(a, p, body, types);
     REQUIRE(v, "no variant");
     return v;
+}
+
+static inline Variant *rule_variant(Arena *a, const Plan *p, const char *storage)
+{
+    return rule_variant_of(a, p, 0, storage);
 }
 #endif

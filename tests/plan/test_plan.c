@@ -56,9 +56,10 @@ static int stored_in(const Plan *p, const Variant *v, uint32_t elem)
 static void check_scalar(const Plan *p, const Variant *v, IrRef ref, int phase, const char *what)
 {
     const Ins *ins = &p->m->bodies[v->body].ins[ref];
-    if (rate_is_elementwise(ins->rate) || ins->op == IR_CONST) return;
-    CHECK(plan_place(p, v->body, ref).level != LEVEL_NONE, "%s: %%%u has no place", what,
-          (unsigned)ref);
+    if (rate_is_element(ins->rate) || ins->op == IR_CONST) return;
+    bool has = rate_is_vector(ins->rate) ? p->vector[v->body][ref] != UINT32_MAX
+                                         : plan_place(p, v->body, ref).level != LEVEL_NONE;
+    CHECK(has, "%s: %%%u has no place", what, (unsigned)ref);
     int known = p->phase[v->body][ref] + ir_is_reduce(ins);
     CHECK(known <= phase, "%s: %%%u is read in phase %d and known in %d", what, (unsigned)ref,
           phase, known);
@@ -82,7 +83,7 @@ static void check_kernel(const Plan *p, const Variant *v, const Kernel *k, const
             CHECK(stored < k->phase, "%s: slot %u is read back before it was stored", what,
                   (unsigned)kv->elem);
         for (int j = 0; kv->how == VAL_COMPUTE && j < ir_arity(ins); j++) {
-            bool element = rate_is_elementwise(b->ins[ins->arg[j]].rate);
+            bool element = rate_is_element(b->ins[ins->arg[j]].rate);
             CHECK(!element || have[ins->arg[j]], "%s: %%%u needs %%%u", what, (unsigned)kv->ref,
                   (unsigned)ins->arg[j]);
             check_scalar(p, v, ins->arg[j], k->phase, what);
@@ -90,32 +91,62 @@ static void check_kernel(const Plan *p, const Variant *v, const Kernel *k, const
     }
     for (uint32_t i = 0; i < k->nstores; i++) {
         IrRef value = k->stores[i].value;
-        CHECK(!rate_is_elementwise(b->ins[value].rate) || have[value],
+        CHECK(!rate_is_element(b->ins[value].rate) || have[value],
               "%s: stores %%%u, which it lacks", what, (unsigned)value);
         if (k->stores[i].guard != IR_NONE) check_scalar(p, v, k->stores[i].guard, k->phase, what);
     }
 }
 
-/* Every element store and every reduction happens once; every scalar is computed once. */
+/* What a vector program computes it has, or others have left for it. */
+static void check_vector(const Plan *p, const VectorProgram *vp, IrRef ref, const char *what)
+{
+    const Ins *ins = &p->m->bodies[vp->body].ins[ref];
+    CHECK(ins->rate == vp->rate && p->phase[vp->body][ref] == vp->phase, "%s: %%%u is misplaced",
+          what, (unsigned)ref);
+    for (int k = 0; k < ir_arity(ins); k++) {
+        IrRef x = ins->arg[k];
+        const Ins *arg = &p->m->bodies[vp->body].ins[x];
+        bool same =
+            arg->rate == vp->rate && p->phase[vp->body][x] == vp->phase && !ir_is_reduce(arg);
+        bool has = rate_is_vector(arg->rate) ? p->vector[vp->body][x] != UINT32_MAX
+                                             : plan_place(p, vp->body, x).level != LEVEL_NONE;
+        CHECK(same || has || arg->op == IR_CONST, "%s: %%%u needs %%%u", what, (unsigned)ref,
+              (unsigned)x);
+        CHECK(p->phase[vp->body][x] + ir_is_reduce(arg) <= vp->phase, "%s: %%%u comes too early",
+              what, (unsigned)ref);
+    }
+}
+
+/* Every element store and every reduction happens once; every scalar and vector value is computed
+ * once. */
 static void check_plan(const Plan *p, const Variant *v, const char *what)
 {
     const IrBody *b = &p->m->bodies[v->body];
     uint32_t stores = 0, kernel_stores = 0, reduces = 0, of_elements = 0;
     for (uint32_t i = 0; i < b->nstores; i++)
-        stores += rate_is_elementwise(p->m->slots[b->stores[i].slot].rate);
+        stores += rate_is_element(p->m->slots[b->stores[i].slot].rate);
     for (uint32_t i = 0; i < v->nkernels; i++) {
         kernel_stores += v->kernels[i].nstores;
         reduces += v->kernels[i].nreduces;
         check_kernel(p, v, &v->kernels[i], what);
     }
-    for (uint32_t i = 0; i < p->nreduces; i++) of_elements += !p->reduces[i].of_scalars;
+    for (uint32_t i = 0; i < p->nreduces; i++)
+        of_elements += p->reduces[i].body == v->body && p->reduces[i].from == FROM_ELEMENTS;
     CHECK(kernel_stores == stores + v->ntemps, "%s: %u element stores in kernels, %u in the body",
           what, (unsigned)kernel_stores, (unsigned)stores);
     CHECK(reduces == of_elements, "%s: %u reductions in kernels of %u", what, (unsigned)reduces,
           (unsigned)of_elements);
     uint8_t *computed = calloc(b->n + 1, 1);
     for (uint32_t i = 0; i < p->nprograms; i++) {
-        for (uint32_t k = 0; k < p->programs[i].nvals; k++) computed[p->programs[i].vals[k]]++;
+        const ScalarProgram *sp = &p->programs[i];
+        for (uint32_t k = 0; k < sp->nvals && sp->body == v->body; k++) computed[sp->vals[k]]++;
+    }
+    for (uint32_t i = 0; i < p->nvprograms; i++) {
+        const VectorProgram *vp = &p->vprograms[i];
+        for (uint32_t k = 0; k < vp->nvals && vp->body == v->body; k++) {
+            computed[vp->vals[k]]++;
+            check_vector(p, vp, vp->vals[k], what);
+        }
     }
     for (uint32_t i = 0; i < b->n; i++)
         CHECK(computed[i] <= 1, "%s: %%%u is computed %d times", what, (unsigned)i, computed[i]);
@@ -130,7 +161,8 @@ static void stdlib(const char *name)
         const IrModule *m = rule_from_stdlib(&a, name, storage_gradient_is_narrow(storages[i]));
         const Plan *p = plan_make(&a, m);
         const char *what = arena_printf(&a, "%s [%s]", name, storages[i]);
-        check_plan(p, rule_variant(&a, p, storages[i]), what);
+        for (uint32_t b = 0; b < m->nbodies; b++)
+            check_plan(p, rule_variant_of(&a, p, b, storages[i]), what);
         arena_free(&a);
     }
 }
