@@ -131,7 +131,11 @@ static void put_expr(Printer *w, const Expr *e)
         put(w, ")");
         break;
     case EX_MATMUL: put_node(w, e, "@"); break;
-    case EX_OLD: sb_printf(w->out, "(old %s)", e->name.text); break;
+    case EX_OLD:
+        sb_printf(w->out, "(old %s", e->name.text);
+        put_args(w, e->args, NULL, e->nargs);
+        put(w, ")");
+        break;
     case EX_DRAW: put_node(w, e, e->name.text); break;
     case EX_COND: put_node(w, e, "?"); break;
     case EX_BAD: put(w, "<bad>"); break;

@@ -220,9 +220,9 @@ typedef struct NameTable NameTable; /* names.c */
 typedef struct Ast {
     Item **items; /* imported files' items stand before those of the file that imports them */
     size_t n, cap;
-    int file; /* the file that was asked for; the others were imported */
-    bool applied; /* FrontendOptions.rule is an application */
-    App *app;     /* that; NULL: it could not be read */
+    int file;        /* the file that was asked for; the others were imported */
+    bool applied;    /* FrontendOptions.rule is an application */
+    App *app;        /* that; NULL: it could not be read */
     Block *app_uses; /* its block; NULL: none */
     NameTable *names;
 } Ast;
@@ -286,6 +286,9 @@ struct Symbol {
                       constant */
     double lo, hi; /* HYPER: range, (-inf, inf) where none is written */
     bool lo_open, hi_open;
+    Symbol **elems; /* ARRAY */
+    int nelems;
+    Symbol *array; /* of an element */
     /* for the checker's warnings */
     bool read, written;
     struct CheckInfo *info; /* the checker's own */
@@ -330,7 +333,8 @@ typedef struct FrontendOptions {
     size_t ndefines;
     const char *const *include_dirs;
     size_t ninclude_dirs;
-    const char *rule; /* which optimizer of the file, or an application of one: "lookahead(adamw(lr =
+    const char
+        *rule; /* which optimizer of the file, or an application of one: "lookahead(adamw(lr =
                          1e-3), k = 5) { use cautious }" (what the file lacks is looked for in the
                          standard library); NULL: the only one, or the last */
     bool compute_f64; /* types element-like values f64 (the oracle's lowering) */

@@ -167,7 +167,8 @@ static Expr *build_old(Parser *p, Span span, const ExprList *args)
 {
     Name name = {"old", span};
     if (args->n == 1 && args->items[0]->kind == EX_BAD) return bad(p, span);
-    if (args->n == 1 && args->items[0]->kind != EX_NAME) {
+    bool element = args->n == 1 && args->items[0]->kind == EX_INDEX;
+    if (args->n == 1 && args->items[0]->kind != EX_NAME && !element) {
         Diag *diag = diag_report(p->diags, DIAG_OLD_OPERAND, args->items[0]->span);
         diag_hint(p->diags, diag,
                   "old(x) is what x was when the step began; write old around each name");
@@ -176,7 +177,11 @@ static Expr *build_old(Parser *p, Span span, const ExprList *args)
     if (!check_arguments(p, span, name, args, 1)) return refused(p, span);
     Expr *e = build_expr(p, EX_OLD, span);
     e->name = args->items[0]->name;
-    return e;
+    if (element) {
+        e->args = args->items[0]->args;
+        e->nargs = 1;
+    }
+    return deepen(p, e);
 }
 
 static Expr *reduction(Parser *p, Span span, Name name, ReduceKind kind, const ExprList *args)

@@ -86,8 +86,15 @@ static void check_whole(Checker *c)
         Diag *d = REPORT(c, DIAG_NEVER_WRITES_P, item->name.span, item->name.text);
         diag_hint(c->diags, d, "a step is written 'p -= lr * g'");
     }
+    for (size_t i = 0; i < c->ndeclared; i++) { /* an array is read where one element is */
+        const Symbol *s = c->declared[i];
+        if (!s->array) continue;
+        s->array->read |= s->read;
+        s->array->written |= s->written;
+    }
     for (size_t i = 0; i < c->ndeclared; i++) {
         Symbol *s = c->declared[i];
+        if (s->array) s->read = s->array->read, s->written = s->array->written;
         if (s->kind == SYM_HYPER) {
             if (!s->read) REPORT(c, DIAG_HYPER_UNUSED, s->span, s->name);
             continue;
@@ -163,9 +170,9 @@ static uint32_t check_function(Arena *a, DiagSink *d, const Ast *ast, const Fron
     check_given_symbols(&c);
     Expr **args = ARENA_ARRAY(a, Expr *, fn->nparams + 1);
     for (size_t i = 0; i < fn->nparams; i++) {
+        if (fn->params[i].init) continue; /* its default stands for it */
         args[i] = ARENA_NEW(a, Expr);
         *args[i] = (Expr){.kind = EX_BAD, .span = fn->params[i].name.span};
-        if (fn->params[i].init) check_expr(&c, fn->params[i].init);
     }
     expand_fn(&c, fn, args, (Span){0, 0});
     return c.nops;

@@ -42,25 +42,26 @@ typedef struct Uses Uses;
 typedef struct Instance {
     struct Instance *parent;
     Item *item;
-    const char *path; /* "lamb", "lamb.clip_global_norm" */
-    Scope *scope;     /* its root: declarations, then names */
-    Symbol *direction; /* TRANSFORM of stage direction: the rule's */
+    const char *path;      /* "lamb", "lamb.clip_global_norm" */
+    Scope *scope;          /* its root: declarations, then names */
+    Symbol *direction;     /* TRANSFORM of stage direction: the rule's */
     Symbol *arm_direction; /* bound in a branch */
-    Span g_read; /* where g was first read */
+    Span g_read;           /* where g was first read */
     struct UsedPath {
         struct UsedPath *next;
         const char *name;
         Span span;
     } * used;
-    RuleArg *rules;      /* its parameters that are rules */
-    const Uses *added;   /* what an application's block adds: for the inner rule, if there is one */
-    bool adds_inside;    /* `added` is for the rules taken as parameters */
-    struct Instance *first; /* of the same use, put in place before in another arm: declares for all */
+    RuleArg *rules;    /* its parameters that are rules */
+    const Uses *added; /* what an application's block adds: for the inner rule, if there is one */
+    bool adds_inside;  /* `added` is for the rules taken as parameters */
+    struct Instance
+        *first; /* of the same use, put in place before in another arm: declares for all */
     struct Placed {
         struct Placed *next;
         const Stmt *use;
         struct Instance *inst; /* NULL: in a branch that is left out */
-    } * placed; /* uses of direction transforms that have been put in place */
+    } * placed;                /* uses of direction transforms that have been put in place */
 } Instance;
 
 /* Calls of functions that the checker is inside of. */
@@ -72,10 +73,10 @@ typedef struct CallFrame {
 
 typedef enum NameSet {
     NAMES_ALL,
-    NAMES_FN,    /* in a function: parameters, pi, inf */
+    NAMES_FN,       /* in a function: parameters, pi, inf */
     NAMES_SCHEDULE, /* in a schedule: s, too */
-    NAMES_HYPER, /* in defaults, ranges and arguments of `use`: hyperparameters, pi, inf */
-    NAMES_INIT,  /* in initial values: hyperparameters, what is given, states declared before */
+    NAMES_HYPER,    /* in defaults, ranges and arguments of `use`: hyperparameters, pi, inf */
+    NAMES_INIT,     /* in initial values: hyperparameters, what is given, states declared before */
 } NameSet;
 
 /* Where the checker is; saved and restored as a whole when it must look elsewhere first. */
@@ -89,7 +90,7 @@ typedef struct Context {
     bool dead;       /* inside a branch that a const condition leaves out */
     bool in_when;    /* within this rule or transform */
     bool in_repeat;
-    bool placing;    /* behind a direction: uses of its transforms act */
+    bool placing; /* behind a direction: uses of its transforms act */
     const struct BlockChain {
         const struct BlockChain *up;
         const Block *block;
@@ -194,6 +195,8 @@ Symbol *symbol_new(Checker *c, SymKind kind, Name name);
 bool check_new_name(Checker *c, Name name);
 bool check_name_length(Checker *c, Name name);
 Expr *check_name(Checker *c, const Expr *e);
+Expr *check_symbol(Checker *c, Symbol *s, Span at);     /* reads it */
+Expr *check_old_symbol(Checker *c, Symbol *s, Span at); /* reads what it was at the entry */
 Expr *expr_of_symbol(Checker *c, Symbol *s, Span at);
 Symbol *check_lookup(Checker *c, Name name); /* silent; NULL: not a symbol here */
 void check_unknown_name(Checker *c, Name name, const char *hint);
@@ -234,6 +237,9 @@ Stmt *stmt_new(Checker *c, StmtKind kind, Span span);
 Symbol *stmt_let(Checker *c, StmtKind kind, Name name, Expr *value, Span span);
 
 void check_stmt(Checker *c, const Stmt *s);
+void check_block(Checker *c, const Block *b);
+/* `t := value` and its like, under the conditions around. */
+void stmt_write(Checker *c, const Stmt *s, Symbol *t, Expr *value);
 void check_instance(Checker *c, const Item *item, const UseArgs *args); /* into c->out */
 bool check_rates(Checker *c, Span at, const char *what, Rate rate, const Symbol *into);
 
@@ -246,9 +252,17 @@ Item *expand_find(const Checker *c, bool function, const char *name); /* NULL: n
 Expr **expand_args(Checker *c, const Item *item, Span at, Expr **args, const Name *names,
                    int nargs);
 
+/* check_array.c */
+int array_size(Checker *c, const Decl *decl); /* 0: reported */
+/* What element i of n has as its value, of a list or of one value for all; NULL: nothing. */
+Expr *array_element(Checker *c, const Decl *decl, Expr *list, int i, int n);
+Expr *array_read(Checker *c, const Expr *e, Expr *(*read)(Checker *, Symbol *, Span));
+void array_write(Checker *c, const Stmt *s);
+void repeat_stmt(Checker *c, const Stmt *s);
+
 /* use.c */
 void use_stmt(Checker *c, const Stmt *s);
-void use_directions(Checker *c); /* after a `direction`: the transforms that rewrite it */
+void use_directions(Checker *c);         /* after a `direction`: the transforms that rewrite it */
 void use_added(Checker *c, Stage stage); /* what the application's block adds */
 void use_check_placed(Checker *c); /* at the end of a rule: every direction transform had one */
 /* The arguments and the block of the application that the rule of `inst` was asked for with. */

@@ -122,14 +122,12 @@ static void declare_rule(Checker *c, Decl *decl, Expr *arg, const Context *at)
     *tail = r;
 }
 
-static void declare_hyper(Checker *c, Decl *decl, Expr *arg, const Context *at)
+static Symbol *declare_hyper(Checker *c, Decl *decl, Expr *arg, const Context *at)
 {
     Symbol *s = declare(c, SYM_HYPER, decl);
-    if (!s) return;
+    if (!s) return NULL;
     s->rate = RATE_GROUP;
     bool fits = true;
-    if (decl->array)
-        check_unsupported(c, decl->name.span, "an array of hyperparameters"), fits = false;
     if (decl->rate.given) {
         const char *rate = decl->rate.rate.text;
         Rate r;
@@ -155,6 +153,7 @@ static void declare_hyper(Checker *c, Decl *decl, Expr *arg, const Context *at)
     s->info->at.names = NAMES_HYPER;
     if (!fits) s->dtype = DT_COUNT, s->info->status = INFO_DONE, c->murky = true;
     ARENA_PUSH(c->arena, c->declared, c->ndeclared, c->declared_cap, s);
+    return s;
 }
 
 static bool state_rate(Checker *c, const RateAst *ast, Symbol *s)
@@ -187,17 +186,39 @@ static bool state_rate(Checker *c, const RateAst *ast, Symbol *s)
     return false;
 }
 
-static void declare_state(Checker *c, Decl *decl)
+static Symbol *declare_state(Checker *c, Decl *decl)
 {
     Symbol *s = declare(c, SYM_STATE, decl);
-    if (!s) return;
+    if (!s) return NULL;
     bool fits = true;
-    if (decl->array) check_unsupported(c, decl->name.span, "an array of states"), fits = false;
     if (!state_rate(c, &decl->rate, s)) fits = false;
     if (!fits) s->dtype = DT_COUNT, c->murky = true;
     s->index = (int)c->rule->nstates;
     if (!c->x.dead) ARENA_PUSH(c->arena, c->rule->states, c->rule->nstates, c->states_cap, s);
     ARENA_PUSH(c->arena, c->declared, c->ndeclared, c->declared_cap, s);
+    return s;
+}
+
+/* K hypers or states by one name; one that is broken has none. */
+static void declare_array(Checker *c, SymKind kind, Decl *decl, Expr *arg, const Context *at)
+{
+    Symbol *a = declare(c, SYM_ARRAY, decl);
+    if (!a) return;
+    int n = array_size(c, decl);
+    Expr *list = arg ? arg : decl->init;
+    a->elems = ARENA_ARRAY(c->arena, Symbol *, n + 1);
+    for (int i = 0; i < n; i++) {
+        Decl *one = ARENA_NEW(c->arena, Decl);
+        *one = *decl;
+        one->name.text = arena_printf(c->arena, "%s[%d]", decl->name.text, i);
+        one->array = NULL;
+        one->init = array_element(c, decl, list, i, n);
+        Expr *value = arg ? one->init : NULL;
+        Symbol *s = kind == SYM_HYPER ? declare_hyper(c, one, value, at) : declare_state(c, one);
+        if (!s) return;
+        s->array = a;
+        a->elems[a->nelems++] = s;
+    }
 }
 
 /* ---- ranges and defaults -------------------------------------------------------------------- */
@@ -243,6 +264,51 @@ static void require_in_range(Checker *c, Symbol *s, double v, Span at, const cha
     if (s->decl->range.given) diag_note(c->diags, d, s->decl->range.span, "declared here");
 }
 
+/* The schedule that a default is a call of; NULL: another default. */
+static const Item *schedule_of(const Checker *c, const Symbol *s)
+{
+    const Expr *e = s->info->source;
+    if (e->kind != EX_CALL || s->decl->is_const) return NULL;
+    const Item *fn = expand_find(c, true, e->name.text);
+    return fn && fn->kind == IT_SCHEDULE && !fn->broken ? fn : NULL;
+}
+
+/* `lr.peak`, a parameter of the schedule that `lr` follows; arg: its argument, NULL: none. */
+static Symbol *schedule_param(Checker *c, const Symbol *s, Decl *param, Expr *arg, Scope *scope)
+{
+    Name name = {arena_printf(c->arena, "%s.%s", s->name, param->name.text), s->info->source->span};
+    Symbol *h = symbol_new(c, SYM_HYPER, name);
+    h->path = arena_printf(c->arena, "%s.%s", s->path, param->name.text);
+    h->decl = param;
+    h->dtype = h->storage = check_name_length(c, name) && check_slots(c, 1) ? DT_F64 : DT_COUNT;
+    h->rate = s->rate;
+    h->read = true;
+    h->info = ARENA_NEW(c->arena, CheckInfo);
+    *h->info = (CheckInfo){
+        .home = c->x, .at = c->x, .source = arg ? arg : param->init, .from_use = arg != NULL};
+    if (!arg) h->info->at.scope = scope, h->info->at.names = NAMES_SCHEDULE;
+    ARENA_PUSH(c->arena, c->declared, c->ndeclared, c->declared_cap, h);
+    check_resolve_hyper(c, h);
+    return h;
+}
+
+/* `lr = cosine(3e-4, 100, 10000)`: the arguments are hyperparameters, too. */
+static Expr *scheduled(Checker *c, const Symbol *s, const Item *fn)
+{
+    const Expr *e = s->info->source;
+    Expr **values = expand_args(c, fn, e->span, e->args, e->arg_names, e->nargs);
+    Scope *scope = ARENA_NEW(c->arena, Scope); /* parameters, for the defaults of later ones */
+    for (size_t i = 0; i < fn->nparams; i++) {
+        Decl *param = &fn->params[i];
+        if (!values[i] && !param->init) continue; /* reported by expand_fn */
+        Symbol *h = schedule_param(c, s, param, values[i], scope);
+        values[i] = expr_of_symbol(c, h, e->span);
+        if (h->dtype == DT_COUNT) values[i]->kind = EX_BAD;
+        scope_bind(c, scope, param->name, NULL, values[i]);
+    }
+    return expand_fn(c, fn, values, e->span);
+}
+
 static void resolve_default(Checker *c, Symbol *s)
 {
     CheckInfo *info = s->info;
@@ -250,7 +316,8 @@ static void resolve_default(Checker *c, Symbol *s)
     Context here = c->x;
     c->x = info->at;
     c->x.depth = here.depth;
-    Expr *x = check_number(c, info->source);
+    const Item *schedule = schedule_of(c, s);
+    Expr *x = schedule ? scheduled(c, s, schedule) : check_number(c, info->source);
     if (!expr_bad(x) && !rate_within(x->rate, s->rate)) {
         Diag *d =
             REPORT(c, DIAG_NARROW, info->source->span, "this value", rate_name(x->rate),
@@ -316,6 +383,27 @@ void check_resolve_hyper(Checker *c, Symbol *s)
 
 /* ---- a whole instance ----------------------------------------------------------------------- */
 
+/* What a statement declares, arrays or the others; narg: of its hyperparameters' arguments the
+ * first. Returns that of the next statement. */
+static size_t declare_stmt(Checker *c, const Stmt *s, const UseArgs *args, size_t narg, bool arrays)
+{
+    if (s->kind != ST_HYPER && s->kind != ST_STATE) return narg;
+    for (size_t k = 0; k < s->ndecls; k++) {
+        Decl *d = &s->decls[k];
+        bool hyper = s->kind == ST_HYPER;
+        Expr *arg = hyper && args ? args->values[narg++] : NULL;
+        const Context *at = args ? &args->at : NULL;
+        if ((d->array != NULL) != arrays) continue;
+        if (arrays)
+            declare_array(c, hyper ? SYM_HYPER : SYM_STATE, d, arg, at);
+        else if (hyper)
+            declare_hyper(c, d, arg, at);
+        else
+            declare_state(c, d);
+    }
+    return narg;
+}
+
 void check_decls(Checker *c, const Item *item, const UseArgs *args)
 {
     size_t first = c->ndeclared, narg = 0;
@@ -328,13 +416,11 @@ void check_decls(Checker *c, const Item *item, const UseArgs *args)
         else
             declare_hyper(c, d, arg, at);
     }
-    for (size_t i = 0; i < item->body->n; i++) {
-        const Stmt *s = item->body->stmts[i];
-        for (size_t k = 0; k < s->ndecls; k++) {
-            if (s->kind == ST_HYPER)
-                declare_hyper(c, &s->decls[k], args ? args->values[narg++] : NULL, at);
-            if (s->kind == ST_STATE) declare_state(c, &s->decls[k]);
-        }
+    /* Sizes of arrays are made of the others. */
+    for (int arrays = 0; arrays < 2; arrays++) {
+        size_t k = narg;
+        for (size_t i = 0; i < item->body->n; i++)
+            k = declare_stmt(c, item->body->stmts[i], args, k, arrays);
     }
     for (size_t i = first; i < c->ndeclared; i++) {
         Symbol *s = c->declared[i];
@@ -372,7 +458,9 @@ void check_initial_values(Checker *c, const Item *item)
         const Stmt *s = item->body->stmts[i];
         for (size_t k = 0; s->kind == ST_STATE && k < s->ndecls; k++) {
             Binding *b = scope_find(c->x.inst->scope, s->decls[k].name.text);
-            if (b && b->sym && b->sym->decl == &s->decls[k]) initial_value(c, b->sym);
+            if (!b || !b->sym || b->sym->decl != &s->decls[k]) continue;
+            if (b->sym->kind == SYM_STATE) initial_value(c, b->sym);
+            for (int i = 0; i < b->sym->nelems; i++) initial_value(c, b->sym->elems[i]);
         }
     }
     c->x.names = names;

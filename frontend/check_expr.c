@@ -241,13 +241,13 @@ static Expr *check_kind(Checker *c, const Expr *e)
     switch (e->kind) {
     case EX_NUMBER: return expr_number(c, e->span, e->num);
     case EX_NAME: return check_name(c, e);
-    case EX_OLD: return check_old(c, e);
+    case EX_OLD: return e->nargs ? array_read(c, e, check_old_symbol) : check_old(c, e);
     case EX_OP: return check_op(c, e);
     case EX_CALL: return expand_call(c, e);
     case EX_REDUCE: return check_reduce(c, e);
     case EX_COND: return check_cond(c, e);
     case EX_STRING: check_unsupported(c, e->span, "a text in an expression"); break;
-    case EX_INDEX: check_unsupported(c, e->span, "an array element"); break;
+    case EX_INDEX: return array_read(c, e, check_symbol);
     case EX_LIST: check_unsupported(c, e->span, "a list"); break;
     case EX_MATCH: check_unsupported(c, e->span, "'%s'", e->negated ? "!~" : "~"); break;
     case EX_MATMUL: check_unsupported(c, e->span, "'@', the matrix product"); break;

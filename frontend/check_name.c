@@ -14,12 +14,18 @@ static const struct {
     Rate rate;
     DType dtype;
 } given_info[GIVEN_FIRST + 1] = {
-    [GIVEN_G] = {"g", RATE_ELEMENT, DT_F32},        [GIVEN_P] = {"p", RATE_ELEMENT, DT_F32},
-    [GIVEN_T] = {"t", RATE_TENSOR, DT_F64},         [GIVEN_S] = {"s", RATE_GLOBAL, DT_F64},
-    [GIVEN_MICRO] = {"micro", RATE_GLOBAL, DT_F64}, [GIVEN_ROWS] = {"rows", RATE_TENSOR, DT_F64},
-    [GIVEN_COLS] = {"cols", RATE_TENSOR, DT_F64},   [GIVEN_NUMEL] = {"numel", RATE_TENSOR, DT_F64},
-    [GIVEN_NDIM] = {"ndim", RATE_TENSOR, DT_F64},   [GIVEN_NAME] = {"name", RATE_TENSOR, DT_F64},
-    [GIVEN_PI] = {"pi", RATE_GLOBAL, DT_F64},       [GIVEN_INF] = {"inf", RATE_GLOBAL, DT_F64},
+    [GIVEN_G] = {"g", RATE_ELEMENT, DT_F32},
+    [GIVEN_P] = {"p", RATE_ELEMENT, DT_F32},
+    [GIVEN_T] = {"t", RATE_TENSOR, DT_F64},
+    [GIVEN_S] = {"s", RATE_GLOBAL, DT_F64},
+    [GIVEN_MICRO] = {"micro", RATE_GLOBAL, DT_F64},
+    [GIVEN_ROWS] = {"rows", RATE_TENSOR, DT_F64},
+    [GIVEN_COLS] = {"cols", RATE_TENSOR, DT_F64},
+    [GIVEN_NUMEL] = {"numel", RATE_TENSOR, DT_F64},
+    [GIVEN_NDIM] = {"ndim", RATE_TENSOR, DT_F64},
+    [GIVEN_NAME] = {"name", RATE_TENSOR, DT_F64},
+    [GIVEN_PI] = {"pi", RATE_GLOBAL, DT_F64},
+    [GIVEN_INF] = {"inf", RATE_GLOBAL, DT_F64},
     [GIVEN_FIRST] = {"first step", RATE_TENSOR, DT_BOOL},
 };
 
@@ -177,7 +183,8 @@ static void visible_words(Checker *c, Words *w)
         for (const Binding *b = s->bindings; b; b = b->next)
             if (b->sym || b->value) check_word(c, w, b->name);
     for (int i = 0; i <= GIVEN_INF; i++)
-        if ((c->x.names != NAMES_FN && c->x.names != NAMES_SCHEDULE) || i >= GIVEN_PI) check_word(c, w, given_info[i].name);
+        if ((c->x.names != NAMES_FN && c->x.names != NAMES_SCHEDULE) || i >= GIVEN_PI)
+            check_word(c, w, given_info[i].name);
 }
 
 /* What a word that papers and other libraries use is called here; NULL: not known. */
@@ -214,7 +221,8 @@ void check_unknown_name(Checker *c, Name name, const char *hint)
     if (!diag_is_kept(d)) return;
     Words w = {0};
     visible_words(c, &w);
-    const char *usual = c->x.names == NAMES_FN || c->x.names == NAMES_SCHEDULE ? NULL : usual_name(name.text);
+    const char *usual =
+        c->x.names == NAMES_FN || c->x.names == NAMES_SCHEDULE ? NULL : usual_name(name.text);
     if (usual) hint = usual;
     if (!usual) check_did_you_mean(c, d, name.text, &w);
     if (hint) diag_hint(c->diags, d, "%s", hint);
@@ -302,27 +310,49 @@ Symbol *check_lookup(Checker *c, Name name)
     return b ? b->sym : find_given(c, name.text);
 }
 
+Expr *check_symbol(Checker *c, Symbol *s, Span at)
+{
+    if (!may_read(c, s, (Name){s->name, at})) return bad(c, at);
+    if (s->kind == SYM_GIVEN && (s->given == GIVEN_MICRO || s->given == GIVEN_NAME)) {
+        check_unsupported(c, at, "'%s'", s->name);
+        return bad(c, at);
+    }
+    if (s->kind == SYM_RULE || s->kind == SYM_ARRAY) {
+        Diag *d = REPORT(c, DIAG_NOT_A_VALUE, at, s->name, symbol_what(s));
+        diag_hint(c->diags, d,
+                  s->kind == SYM_RULE ? "'use %s' puts it in place" : "its elements are: '%s[0]'",
+                  s->name);
+        return bad(c, at);
+    }
+    if (s->kind == SYM_HYPER) check_resolve_hyper(c, s);
+    mark_read(c, s, at);
+    if (s->dtype == DT_COUNT) return bad(c, at); /* bound to a value that was broken */
+    return expr_of_symbol(c, s, at);
+}
+
 Expr *check_name(Checker *c, const Expr *e)
 {
     Binding given;
     Binding *b = resolve(c, e->name, &given);
     if (!b) return bad(c, e->span);
-    if (b->value) return b->value;
-    Symbol *s = b->sym;
-    if (!may_read(c, s, e->name)) return bad(c, e->span);
-    if (s->kind == SYM_GIVEN && (s->given == GIVEN_MICRO || s->given == GIVEN_NAME)) {
-        check_unsupported(c, e->span, "'%s'", s->name);
-        return bad(c, e->span);
+    return b->value ? b->value : check_symbol(c, b->sym, e->span);
+}
+
+Expr *check_old_symbol(Checker *c, Symbol *s, Span at)
+{
+    bool ok = s->kind == SYM_STATE ||
+              (s->kind == SYM_GIVEN && (s->given == GIVEN_G || s->given == GIVEN_P));
+    if (!ok) {
+        Diag *d = REPORT(c, DIAG_OLD_OF, at, s->name, symbol_what(s));
+        diag_hint(c->diags, d, "old() takes a state, p or g");
+        return bad(c, at);
     }
-    if (s->kind == SYM_RULE) {
-        Diag *d = REPORT(c, DIAG_NOT_A_VALUE, e->span, s->name, symbol_what(s));
-        diag_hint(c->diags, d, "'use %s' puts it in place", s->name);
-        return bad(c, e->span);
-    }
-    if (s->kind == SYM_HYPER) check_resolve_hyper(c, s);
-    mark_read(c, s, e->span);
-    if (s->dtype == DT_COUNT) return bad(c, e->span); /* bound to a value that was broken */
-    Expr *out = expr_of_symbol(c, s, e->span);
+    if (!may_read(c, s, (Name){s->name, at})) return bad(c, at);
+    mark_read(c, s, at);
+    s->read = true;
+    Expr *out = expr_of_symbol(c, s, at);
+    out->kind = EX_OLD;
+    out->is_const = false;
     return out;
 }
 
@@ -332,20 +362,8 @@ Expr *check_old(Checker *c, const Expr *e)
     Binding given;
     Binding *b = resolve(c, e->name, &given);
     if (!b) return bad(c, e->span);
-    Symbol *s = b->sym;
-    bool ok = s && (s->kind == SYM_STATE ||
-                    (s->kind == SYM_GIVEN && (s->given == GIVEN_G || s->given == GIVEN_P)));
-    if (!ok) {
-        Diag *d = REPORT(c, DIAG_OLD_OF, e->span, e->name.text,
-                         s ? symbol_what(s) : "an argument of a function");
-        diag_hint(c->diags, d, "old() takes a state, p or g");
-        return bad(c, e->span);
-    }
-    if (!may_read(c, s, e->name)) return bad(c, e->span);
-    mark_read(c, s, e->span);
-    s->read = true;
-    Expr *out = expr_of_symbol(c, s, e->span);
-    out->kind = EX_OLD;
-    out->is_const = false;
-    return out;
+    if (b->sym) return check_old_symbol(c, b->sym, e->span);
+    Diag *d = REPORT(c, DIAG_OLD_OF, e->span, e->name.text, "an argument of a function");
+    diag_hint(c->diags, d, "old() takes a state, p or g");
+    return bad(c, e->span);
 }

@@ -52,6 +52,7 @@ Symbol *stmt_let(Checker *c, StmtKind kind, Name name, Expr *value, Span span)
     s->rate = kind == ST_DIRECTION ? RATE_ELEMENT : value->rate;
     s->dtype = s->storage = bad ? DT_COUNT : value->dtype;
     if (kind == ST_DIRECTION && !bad) s->dtype = c->options->compute_f64 ? DT_F64 : DT_F32;
+    s->value = value;
     s->is_const = kind == ST_LET && value->is_const;
     s->cval = value->cval;
     if (bad) return s;
@@ -173,11 +174,6 @@ static void check_export(Checker *c, const Stmt *s)
 static Symbol *write_target(Checker *c, const Stmt *s)
 {
     if (name_lost(s->name)) return NULL;
-    if (s->index) {
-        check_unsupported(c, s->name.span, "writing an array element");
-        c->murky = true;
-        return NULL;
-    }
     Symbol *t = check_lookup(c, s->name);
     Binding *b = scope_find(c->x.scope, s->name.text);
     if (!t && !b) {
@@ -217,15 +213,10 @@ static void note_write(Checker *c, Symbol *t, const Stmt *s)
     diag_hint(c->diags, d, "write g first");
 }
 
-static void check_write(Checker *c, const Stmt *s)
+void stmt_write(Checker *c, const Stmt *s, Symbol *t, Expr *value)
 {
     static const Op ops[] = {
         [W_ADD] = OP_ADD, [W_SUB] = OP_SUB, [W_MUL] = OP_MUL, [W_DIV] = OP_DIV};
-    Symbol *t = write_target(c, s);
-    c->x.writing = t;
-    Expr *value = check_number(c, s->value);
-    c->x.writing = NULL;
-    if (!t) return;
     note_write(c, t, s);
     if (t->dtype == DT_COUNT || expr_bad(value)) return;
     if (s->wop != W_SET) {
@@ -242,9 +233,20 @@ static void check_write(Checker *c, const Stmt *s)
     stmt_emit(c, out);
 }
 
-/* ---- when ----------------------------------------------------------------------------------- */
+static void check_write(Checker *c, const Stmt *s)
+{
+    if (s->index) {
+        array_write(c, s);
+        return;
+    }
+    Symbol *t = write_target(c, s);
+    c->x.writing = t;
+    Expr *value = check_number(c, s->value);
+    c->x.writing = NULL;
+    if (t) stmt_write(c, s, t, value);
+}
 
-static void check_block(Checker *c, const Block *b);
+/* ---- when ----------------------------------------------------------------------------------- */
 
 /* Checks one branch into a block of its own; returns its names. */
 static Scope *check_branch(Checker *c, const Block *body, Block *out, bool dead)
@@ -405,13 +407,13 @@ void check_stmt(Checker *c, const Stmt *s)
     case ST_FAIL: leave_out(c, s, "'fail'"); return;
     case ST_INIT: leave_out(c, s, "'init { }'"); return;
     case ST_ON: leave_out(c, s, "'on', an entry point"); return;
-    case ST_REPEAT: leave_out(c, s, "'repeat'"); return;
+    case ST_REPEAT: repeat_stmt(c, s); return;
     case ST_SHAPE: leave_out(c, s, "'shape'"); return;
     case ST_SCOPE: return;
     }
 }
 
-static void check_block(Checker *c, const Block *b)
+void check_block(Checker *c, const Block *b)
 {
     struct BlockChain chain = {c->x.blocks, b};
     c->x.blocks = &chain;

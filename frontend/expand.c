@@ -71,8 +71,9 @@ Expr **expand_args(Checker *c, const Item *item, Span at, Expr **args, const Nam
         if (!named && i >= n) {
             Diag *d = REPORT(c, DIAG_FN_ARGS, at, item->name.text, n, n == 1 ? "" : "s", nargs);
             diag_note(c->diags, d, item->name.span, "declared here");
-            if (n < (int)all) diag_hint(c->diags, d, "hyperparameters of its block are named: '%s = …'",
-                      argument(item, (size_t)n)->name.text);
+            if (n < (int)all)
+                diag_hint(c->diags, d, "hyperparameters of its block are named: '%s = …'",
+                          argument(item, (size_t)n)->name.text);
             break;
         }
         int k = named ? argument_index(c, item, names[i]) : i;

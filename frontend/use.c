@@ -101,8 +101,8 @@ static RuleArg *find_rule(const Instance *inst, const char *name)
 static void rule_missing(Checker *c, const RuleArg *r)
 {
     const Item *wrapper = c->x.inst->item;
-    Diag *d = REPORT(c, DIAG_ARG_MISSING, r->param->name.span, r->param->name.text,
-                     wrapper->name.text);
+    Diag *d =
+        REPORT(c, DIAG_ARG_MISSING, r->param->name.span, r->param->name.text, wrapper->name.text);
     diag_hint(c->diags, d, "say which rule: --rule '%s(adamw)'", wrapper->name.text);
 }
 
@@ -364,8 +364,8 @@ static void require_placed(Checker *c, const Stmt *s)
 {
     const Instance *inst = c->x.inst;
     if (stage_of(c, s) != STAGE_DIRECTION || find_placed(inst, s)) return;
-    Diag *d = REPORT(c, DIAG_NO_DIRECTION, s->app->name.span, s->app->name.text,
-                     inst->item->name.text);
+    Diag *d =
+        REPORT(c, DIAG_NO_DIRECTION, s->app->name.span, s->app->name.text, inst->item->name.text);
     diag_hint(c->diags, d,
               takes_rules(inst->item)
                   ? "it may stand in the application: '%s(…) { use %s }', for the rule inside"
@@ -431,8 +431,7 @@ void use_application(Checker *c, Instance *inst, UseArgs *args)
     args->at = (Context){.inst = outside, .scope = outside->scope};
     Context here = c->x;
     c->x = args->at;
-    args->values =
-        expand_args(c, inst->item, app->span, app->args, app->arg_names, app->nargs);
+    args->values = expand_args(c, inst->item, app->span, app->args, app->arg_names, app->nargs);
     if (c->ast->app_uses) {
         check_added(c, c->ast->app_uses);
         Uses *added = ARENA_NEW(c->arena, Uses);
