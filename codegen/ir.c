@@ -30,16 +30,19 @@ IrModule *ir_module_new(Arena *a, const char *name, bool compute_f64)
 
 void ir_slot_place(IrModule *m, Slot *slot)
 {
-    if (rate_is_elementwise(slot->rate)) {
+    if (!rate_is_scalar(slot->rate)) {
+        bool pointer =
+            slot->kind == SLOT_PARAM || slot->kind == SLOT_GRAD || slot->kind == SLOT_STATE;
         slot->level = LEVEL_NONE;
-        slot->index = m->nelem++;
+        slot->index = pointer ? m->nelem++ : IR_NONE;
         return;
     }
     Level level = slot->rate & ~RATE_GROUP ? LEVEL_TENSOR : slot->rate ? LEVEL_GROUP : LEVEL_GLOBAL;
     slot->level = (uint8_t)level;
     slot->index = m->nlevel[level]++;
     /* Class blocks begin with the t that their tensors share. */
-    if (slot->kind == SLOT_COUNT && level == LEVEL_TENSOR) m->nlevel[LEVEL_CLASS] = 1;
+    if (slot->kind == SLOT_COUNT && level == LEVEL_TENSOR && strcmp(slot->name, "t") == 0)
+        m->nlevel[LEVEL_CLASS] = 1;
 }
 
 uint32_t ir_slot_add(IrModule *m, Slot slot)
@@ -59,30 +62,49 @@ int ir_slot_find(const IrModule *m, SlotKind kind, const char *name)
     return -1;
 }
 
-IrBody *ir_body_new(IrModule *m, const char *rule, const char *entry)
+static IrBody *name_body(IrModule *m, IrBody *b, const char *rule, const char *entry)
 {
-    assert(m->nbodies < IR_MAX_BODIES);
-    if (!m->bodies)
-        m->bodies = ARENA_ARRAY(m->arena, IrBody, IR_MAX_BODIES); /* bodies never move */
-    IrBody *b = &m->bodies[m->nbodies++];
     b->rule = arena_strdup(m->arena, rule);
     b->entry = arena_strdup(m->arena, entry);
     b->noskip = IR_NONE;
     return b;
 }
 
+IrBody *ir_body_new(IrModule *m, const char *rule, const char *entry)
+{
+    assert(m->nbodies < IR_MAX_BODIES);
+    if (!m->bodies)
+        m->bodies = ARENA_ARRAY(m->arena, IrBody, IR_MAX_BODIES); /* bodies never move */
+    return name_body(m, &m->bodies[m->nbodies++], rule, entry);
+}
+
+IrBody *ir_select_new(IrModule *m, const char *rule)
+{
+    assert(!m->select);
+    m->select = ARENA_NEW(m->arena, IrBody);
+    return name_body(m, m->select, rule, "select");
+}
+
 int ir_arity(const Ins *i)
 {
     if (i->op < OP_COUNT_) return op_info[i->op].arity;
     if (i->op >= IR_RED) return reduce_info[i->op - IR_RED].arity;
-    return i->op == IR_ROUND ? 1 : 0;
+    return i->op == IR_ROUND ? 1 : ir_is_draw(i) ? 2 : 0;
 }
 
 const char *ir_op_name(int op)
 {
     if (op >= 0 && op < OP_COUNT_) return op_info[op].name;
     if (op >= IR_RED && op < IR_OP_END) return reduce_info[op - IR_RED].name;
-    return op == IR_CONST ? "const" : op == IR_LOAD ? "load" : op == IR_ROUND ? "round" : "?";
+    switch (op) {
+    case IR_CONST: return "const";
+    case IR_LOAD: return "load";
+    case IR_ROUND: return "round";
+    case IR_NORMAL: return "normal";
+    case IR_UNIFORM: return "uniform";
+    case IR_RADEMACHER: return "rademacher";
+    default: return "?";
+    }
 }
 
 /* ---- types ----------------------------------------------------------------------------------- */
@@ -90,9 +112,33 @@ const char *ir_op_name(int op)
 static const char *infer_round(const IrModule *m, const Ins *x, DType *dtype, Rate *rate)
 {
     if (m->compute_f64) return "nothing is rounded under compute f64";
-    if (x->dtype != DT_F64 || rate_is_elementwise(x->rate)) return "operand is not a scalar of f64";
+    if (x->dtype != DT_F64 || rate_is_element(x->rate)) return "operand is not f64";
     *dtype = DT_F32;
     *rate = x->rate;
+    return NULL;
+}
+
+static const char *infer_draw(const IrModule *m, const Ins *const x[3], DType *dtype, Rate *rate)
+{
+    static const char *const halves[] = {"draw_lo", "draw_hi"};
+    for (int k = 0; k < 2; k++) {
+        const Slot *s = x[k]->op == IR_LOAD ? &m->slots[x[k]->lit.slot] : NULL;
+        if (!s || s->kind != SLOT_PROP || strcmp(s->name, halves[k]) != 0)
+            return "operands are not draw_lo and draw_hi";
+    }
+    *dtype = m->compute_f64 ? DT_F64 : DT_F32;
+    *rate = RATE_ELEMENT;
+    return NULL;
+}
+
+/* Numbers of dtype `d` that meet at rate `join`; `vector`: one of them is f64 of rate row, col or
+ * block itself. */
+static const char *infer_number(const IrModule *m, DType d, Rate join, bool vector)
+{
+    if (m->compute_f64) return d == DT_F64 ? NULL : "elements are f64 here";
+    if (d == DT_F32) return rate_is_elementwise(join) ? NULL : "scalars are computed in f64";
+    if (rate_is_element(join)) return "f64 meets elements without round";
+    if (rate_is_elementwise(join) && !vector) return "f64 scalars meet rows without round";
     return NULL;
 }
 
@@ -102,6 +148,7 @@ const char *ir_infer(const IrModule *m, const IrBody *b, const Ins *i, DType *dt
     int n = ir_arity(i);
     for (int k = 0; k < n; k++) x[k] = &b->ins[i->arg[k]];
     if (i->op == IR_ROUND) return infer_round(m, x[0], dtype, rate);
+    if (ir_is_draw(i)) return infer_draw(m, x, dtype, rate);
 
     bool reduces = ir_is_reduce(i);
     OpType types = reduces ? reduce_info[i->op - IR_RED].types : op_info[i->op].types;
@@ -109,16 +156,16 @@ const char *ir_infer(const IrModule *m, const IrBody *b, const Ins *i, DType *dt
     if (first && x[0]->dtype != DT_BOOL) return "the condition of a select is not bool";
     Rate join = RATE_GLOBAL;
     for (int k = 0; k < n; k++) join = rate_join(join, x[k]->rate);
+    bool vector = false;
     for (int k = first; k < n; k++) {
+        vector |= x[k]->dtype == DT_F64 && rate_is_elementwise(x[k]->rate);
         if ((x[k]->dtype == DT_BOOL) != (types == LOGIC))
             return types == LOGIC ? "operand is a number" : "operand is a truth value";
         if (x[k]->dtype != x[first]->dtype) return "operands are f32 and f64";
     }
     DType d = x[first]->dtype;
-    bool element = rate_is_elementwise(join);
-    if (types != LOGIC && element && (d == DT_F64) != m->compute_f64)
-        return m->compute_f64 ? "elements are f64 here" : "f64 meets elements without round";
-    if (types != LOGIC && !element && d == DT_F32) return "scalars are computed in f64";
+    const char *wrong = types == LOGIC ? NULL : infer_number(m, d, join, vector);
+    if (wrong) return wrong;
     *dtype = types == CMP ? DT_BOOL : d;
     if (reduces) *dtype = i->op == IR_RED + RED_ANY || i->op == IR_RED + RED_ALL ? DT_BOOL : DT_F64;
     *rate = join;
@@ -133,32 +180,33 @@ static uint64_t mix(uint64_t h, uint64_t v)
     return h ^ (h >> 29);
 }
 
-/* Two reductions are equal whatever slot they write. */
-static uint64_t literal_of(const Ins *i)
+/* Two reductions are equal whatever slot they write, unless other bodies feed it, too. */
+static uint64_t literal_of(const IrBuilder *b, const Ins *i)
 {
     uint64_t bits = 0;
     if (i->op == IR_CONST) memcpy(&bits, &i->lit.num, sizeof bits);
-    if (i->op == IR_LOAD) bits = i->lit.slot;
+    if (i->op == IR_LOAD || ir_is_draw(i)) bits = i->lit.slot;
+    if (ir_is_reduce(i) && i->lit.slot < b->m->nslots) bits = b->m->slots[i->lit.slot].key;
     return bits;
 }
 
-static uint32_t hash_of(const Ins *i)
+static uint32_t hash_of(const IrBuilder *b, const Ins *i)
 {
     uint64_t h = mix(0, i->op | (uint64_t)i->dtype << 8 | (uint64_t)i->rate << 16);
     h = mix(h, i->arg[0] | (uint64_t)i->arg[1] << 32);
-    return (uint32_t)(mix(mix(h, i->arg[2]), literal_of(i)) >> 16);
+    return (uint32_t)(mix(mix(h, i->arg[2]), literal_of(b, i)) >> 16);
 }
 
-static bool equal(const Ins *x, const Ins *y)
+static bool equal(const IrBuilder *b, const Ins *x, const Ins *y)
 {
     return x->op == y->op && x->dtype == y->dtype && x->rate == y->rate &&
-           memcmp(x->arg, y->arg, sizeof x->arg) == 0 && literal_of(x) == literal_of(y);
+           memcmp(x->arg, y->arg, sizeof x->arg) == 0 && literal_of(b, x) == literal_of(b, y);
 }
 
 static uint32_t *table_find(const IrBuilder *b, const Ins *ins)
 {
-    uint32_t mask = b->table_size - 1, h = hash_of(ins) & mask;
-    while (b->table[h] != IR_NONE && !equal(&b->b->ins[b->table[h]], ins)) h = (h + 1) & mask;
+    uint32_t mask = b->table_size - 1, h = hash_of(b, ins) & mask;
+    while (b->table[h] != IR_NONE && !equal(b, &b->b->ins[b->table[h]], ins)) h = (h + 1) & mask;
     return &b->table[h];
 }
 
@@ -268,7 +316,8 @@ IrRef ir_round(IrBuilder *b, IrRef x)
     return ir_emit(b, &r);
 }
 
-/* The f64 scalar that holds the value of an f32 one: scalars are computed in f64 only. */
+/* The f64 scalar (or matrix value) that holds the value of an f32 one: they are computed in f64
+ * only. */
 static IrRef widen(IrBuilder *b, IrRef x)
 {
     const Ins *i = &b->b->ins[x];
@@ -309,24 +358,41 @@ static IrRef op_of_rounded(IrBuilder *b, Op op, IrRef arg[3], int first)
     return b->b->ins[r].dtype == DT_F64 ? ir_op(b, OP_F32, r, IR_NONE, IR_NONE) : r;
 }
 
+/* What the number operands of an op or a reduction are: how they meet. */
+typedef struct Meeting {
+    Rate rate;
+    bool f32, f64, vector; /* vector: f64 of rate row, col or block */
+} Meeting;
+
+static void meet(const IrBuilder *b, IrRef x, bool number, Meeting *out)
+{
+    const Ins *i = &b->b->ins[x];
+    out->rate = rate_join(out->rate, i->rate);
+    out->f32 |= number && i->dtype == DT_F32;
+    out->f64 |= number && i->dtype == DT_F64;
+    out->vector |= number && i->dtype == DT_F64 && rate_is_elementwise(i->rate);
+}
+
+/* Whether f64 operands are rounded: they meet elements, or f32 vectors, or as scalars nothing but a
+ * condition over a vector. */
+static bool meeting_rounds(const Meeting *t)
+{
+    return rate_is_element(t->rate) || (rate_is_elementwise(t->rate) && (t->f32 || !t->vector));
+}
+
 IrRef ir_op(IrBuilder *b, Op op, IrRef x, IrRef y, IrRef z)
 {
     int n = op_info[op].arity, first = op_info[op].types == SELECT ? 1 : 0;
     IrRef arg[3] = {x, n > 1 ? y : IR_NONE, n > 2 ? z : IR_NONE};
-    Rate rate = RATE_GLOBAL;
-    bool f32 = false, f64 = false;
-    for (int k = 0; k < n; k++) {
-        const Ins *i = &b->b->ins[arg[k]];
-        rate = rate_join(rate, i->rate);
-        f32 |= k >= first && i->dtype == DT_F32;
-        f64 |= k >= first && i->dtype == DT_F64;
-    }
+    Meeting met = {0};
+    for (int k = 0; k < n; k++) meet(b, arg[k], k >= first, &met);
     /* Before rounding, so that an operand that is the result keeps its precision. */
-    IrRef known = f32 && f64 && !rate_is_elementwise(rate) ? IR_NONE : ir_fold(b, op, arg);
+    bool mixed = met.f32 && met.f64 && !rate_is_element(met.rate);
+    IrRef known = mixed ? IR_NONE : ir_fold(b, op, arg);
     if (known != IR_NONE) return known;
-    if (rate_is_elementwise(rate)) {
+    if (meeting_rounds(&met)) {
         for (int k = first; k < n; k++) arg[k] = ir_round(b, arg[k]);
-    } else if (f32) {
+    } else if (met.f32 && !rate_is_elementwise(met.rate)) {
         return op_of_rounded(b, op, arg, first);
     }
     return emit_map(b, op, arg);
@@ -339,77 +405,136 @@ static bool const_bool(const IrBuilder *b, IrRef x, bool v)
     return x != IR_NONE && b->b->ins[x].op == IR_CONST && (b->b->ins[x].lit.num != 0) == v;
 }
 
-IrRef ir_reduce_into(IrBuilder *b, ReduceOp op, IrRef x, IrRef y, IrRef guard, Rate scope,
-                     uint32_t slot)
+const char *ir_reduce_rates(Rate scope, Rate args)
+{
+    if (rate_is_element(scope)) return "a reduction to elements";
+    if (scope == RATE_TENSOR && rate_is_scalar(args)) return NULL; /* once per element */
+    if (args == scope || !rate_within(scope, args)) return "nothing to reduce within this scope";
+    return NULL;
+}
+
+static uint32_t result_slot(IrBuilder *b, DType dtype, Rate rate, uint64_t key)
+{
+    uint32_t count = 0;
+    for (uint32_t s = 0; s < b->m->nslots; s++) {
+        const Slot *slot = &b->m->slots[s];
+        if (key && slot->kind == SLOT_RESULT && slot->key == key && slot->rate == rate) return s;
+        count += slot->kind == SLOT_RESULT;
+    }
+    return ir_slot_add(b->m, (Slot){.kind = SLOT_RESULT,
+                                    .dtype = dtype,
+                                    .storage = dtype,
+                                    .rate = rate,
+                                    .key = key,
+                                    .name = arena_printf(b->m->arena, "r%u", count),
+                                    .loc = b->loc});
+}
+
+/* The slot given, or (IR_NONE) the key's, or (key 0) a new one unless there is an equal reduction. */
+static IrRef reduce_to(IrBuilder *b, ReduceOp op, IrRef x, IrRef y, IrRef guard, Rate scope,
+                       uint32_t slot, uint64_t key)
 {
     bool truth = op == RED_ANY || op == RED_ALL;
     if (const_bool(b, guard, true)) guard = IR_NONE;
-    if (const_bool(b, guard, false))
+    bool never = const_bool(b, guard, false);
+    if (never && key)
+        guard = ir_spread(b, guard, RATE_TENSOR); /* other bodies may feed it */
+    else if (never)
         return truth ? ir_const_bool(b, reduce_info[op].identity != 0)
                      : ir_const(b, reduce_info[op].identity);
-    IrRef arg[2] = {x, reduce_info[op].arity > 1 ? y : IR_NONE};
-    Rate join = RATE_GLOBAL;
-    for (int k = 0; k < reduce_info[op].arity; k++) join = rate_join(join, b->b->ins[arg[k]].rate);
-    for (int k = 0; k < reduce_info[op].arity; k++)
-        arg[k] = rate_is_elementwise(join) ? ir_round(b, arg[k]) : widen(b, arg[k]);
+    int n = reduce_info[op].arity;
+    IrRef arg[2] = {x, n > 1 ? y : IR_NONE};
+    Meeting met = {0};
+    for (int k = 0; k < n; k++) meet(b, arg[k], true, &met);
+    for (int k = 0; k < n; k++) {
+        if (meeting_rounds(&met))
+            arg[k] = ir_round(b, arg[k]);
+        else if (!rate_is_elementwise(met.rate))
+            arg[k] = widen(b, arg[k]);
+    }
+    assert(!ir_reduce_rates(scope, met.rate));
 
     Ins i = leaf((IrOp)(IR_RED + op), truth ? DT_BOOL : DT_F64, scope);
     i.arg[0] = arg[0];
     i.arg[1] = arg[1];
     i.arg[2] = guard;
+    if (slot == IR_NONE && key) slot = result_slot(b, (DType)i.dtype, scope, key);
+    i.lit.slot = slot;
     IrRef known = *table_find(b, &i);
     if (known != IR_NONE) return known;
-    if (slot == IR_NONE) {
-        uint32_t count = 0;
-        for (uint32_t s = 0; s < b->m->nslots; s++) count += b->m->slots[s].kind == SLOT_RESULT;
-        slot = ir_slot_add(b->m, (Slot){.kind = SLOT_RESULT,
-                                        .dtype = (DType)i.dtype,
-                                        .storage = (DType)i.dtype,
-                                        .rate = scope,
-                                        .name = arena_printf(b->m->arena, "r%u", count),
-                                        .loc = b->loc});
-    }
-    i.lit.slot = slot;
+    if (slot == IR_NONE) i.lit.slot = result_slot(b, (DType)i.dtype, scope, 0);
     return ir_emit(b, &i);
 }
 
-/* A truth value that varies along the axes of `rate` as far as the builder knows. */
-static IrRef any_condition(IrBuilder *b, Rate rate)
+IrRef ir_reduce_into(IrBuilder *b, ReduceOp op, IrRef x, IrRef y, IrRef guard, Rate scope,
+                     uint32_t slot)
 {
-    uint32_t slot = 0; /* p */
-    for (uint32_t i = 0; i < b->m->nslots && !rate_is_elementwise(rate); i++) {
-        const Slot *s = &b->m->slots[i];
-        bool loads = s->kind == SLOT_COUNT || s->kind == SLOT_STATE || s->kind == SLOT_PROP;
-        if (loads && s->rate == RATE_TENSOR) slot = i;
+    return reduce_to(b, op, x, y, guard, scope, slot, b->m->slots[slot].key);
+}
+
+IrRef ir_reduce(IrBuilder *b, ReduceOp op, IrRef x, IrRef y, IrRef guard, Rate scope)
+{
+    return reduce_to(b, op, x, y, guard, scope, IR_NONE, 0);
+}
+
+IrRef ir_reduce_keyed(IrBuilder *b, ReduceOp op, IrRef x, IrRef y, IrRef guard, Rate scope,
+                      uint64_t key)
+{
+    bool shared = scope == RATE_GLOBAL || scope == RATE_GROUP;
+    return reduce_to(b, op, x, y, guard, scope, IR_NONE, shared ? key : 0);
+}
+
+IrRef ir_draw(IrBuilder *b, IrOp op, IrRef lo, IrRef hi, uint32_t site)
+{
+    Ins i = leaf(op, b->m->compute_f64 ? DT_F64 : DT_F32, RATE_ELEMENT);
+    assert(ir_is_draw(&i));
+    i.arg[0] = lo;
+    i.arg[1] = hi;
+    i.lit.slot = site;
+    return ir_emit(b, &i);
+}
+
+/* A slot that is read at this rate, p for elements; IR_NONE: there is none. */
+static uint32_t any_slot(const IrModule *m, Rate rate)
+{
+    if (rate_is_element(rate)) return 0;
+    uint32_t found = IR_NONE;
+    for (uint32_t i = 0; i < m->nslots; i++) {
+        const Slot *s = &m->slots[i];
+        bool loads = s->kind == SLOT_COUNT || s->kind == SLOT_STATE || s->kind == SLOT_PROP ||
+                     s->kind == SLOT_HYPER;
+        if (loads && s->rate == rate) found = i;
     }
-    if (slot == 0 && !rate_is_elementwise(rate)) {
-        Slot s = {.kind = SLOT_PROP, .dtype = DT_F64, .storage = DT_F64, .rate = RATE_TENSOR};
-        s.name = "numel";
-        slot = ir_slot_add(b->m, s);
-    }
-    return ir_op(b, OP_FINITE, ir_load(b, slot), IR_NONE, IR_NONE);
+    return found;
+}
+
+/* A number that varies along the axes of `rate` as far as the builder knows; over vectors f64. */
+static IrRef any_number(IrBuilder *b, Rate rate)
+{
+    if (rate_is_vector(rate)) return ir_reduce(b, RED_SUMSQ, ir_load(b, 0), IR_NONE, IR_NONE, rate);
+    uint32_t slot = any_slot(b->m, rate);
+    if (slot != IR_NONE) return ir_load(b, slot);
+    if (rate == RATE_GROUP)
+        return ir_reduce(b, RED_SUM, any_number(b, RATE_TENSOR), IR_NONE, IR_NONE, rate);
+    Slot s = {.kind = SLOT_PROP, .dtype = DT_F64, .storage = DT_F64, .rate = RATE_TENSOR};
+    s.name = "numel";
+    return ir_load(b, ir_slot_add(b->m, s));
 }
 
 IrRef ir_spread(IrBuilder *b, IrRef x, Rate rate)
 {
-    const Ins *i = &b->b->ins[x];
-    if (rate_within(rate, i->rate)) return x;
-    DType dtype = (DType)i->dtype;
-    bool constant = i->op == IR_CONST, holds = i->lit.num != 0;
-    IrRef c = any_condition(b, rate);
-    if (dtype != DT_BOOL) { /* two selects: one with equal branches would fold */
-        IrRef other = ir_const(b, constant && !holds ? 1 : 0);
-        return ir_op(b, OP_SELECT, c, x, ir_op(b, OP_SELECT, c, other, x));
+    Ins i = b->b->ins[x];
+    if (rate_within(rate, i.rate)) return x;
+    bool constant = i.op == IR_CONST, holds = i.lit.num != 0;
+    IrRef y = any_number(b, rate), c = ir_op(b, OP_FINITE, y, IR_NONE, IR_NONE);
+    if (i.dtype != DT_BOOL) { /* two selects: one with equal branches would fold */
+        if (i.dtype == DT_F32 || !rate_is_vector(rate)) y = ir_const(b, constant && !holds ? 1 : 0);
+        return ir_op(b, OP_SELECT, c, x, ir_op(b, OP_SELECT, c, y, x));
     }
     IrRef no = ir_op(b, OP_NOT, c, IR_NONE, IR_NONE);
     if (constant) return ir_op(b, holds ? OP_OR : OP_AND, c, no, IR_NONE);
     IrRef yes = ir_op(b, OP_AND, c, x, IR_NONE);
     return ir_op(b, OP_OR, yes, ir_op(b, OP_AND, no, x, IR_NONE), IR_NONE);
-}
-
-IrRef ir_reduce(IrBuilder *b, ReduceOp op, IrRef x, IrRef y, IrRef guard, Rate scope)
-{
-    return ir_reduce_into(b, op, x, y, guard, scope, IR_NONE);
 }
 
 void ir_store(IrBuilder *b, uint32_t slot, IrRef value, IrRef guard)
@@ -419,74 +544,4 @@ void ir_store(IrBuilder *b, uint32_t slot, IrRef value, IrRef guard)
     value = rate_is_elementwise(b->m->slots[slot].rate) ? ir_round(b, value) : widen(b, value);
     IrStore s = {.slot = slot, .value = value, .guard = guard, .loc = b->loc};
     ARENA_PUSH(b->m->arena, b->b->stores, b->b->nstores, b->b->stores_cap, s);
-}
-
-/* ---- rebuilding ------------------------------------------------------------------------------ */
-
-typedef struct Rebuild {
-    const IrModule *from;
-    IrModule *to;
-    uint32_t *slot; /* new number of each slot, IR_NONE: dropped */
-    IrRef *ref;     /* of one body */
-} Rebuild;
-
-static IrRef renamed(const Rebuild *r, IrRef x)
-{
-    return x == IR_NONE ? IR_NONE : r->ref[x];
-}
-
-/* What [all] counts is decided by its argument's rate: one that folded to something coarser is
- * spread out again. */
-static IrRef spread(IrBuilder *b, const IrBody *old, const Ins *i, IrRef x, IrRef y)
-{
-    Rate was = RATE_GLOBAL, now = b->b->ins[x].rate;
-    for (int k = 0; k < ir_arity(i); k++) was = rate_join(was, old->ins[i->arg[k]].rate);
-    if (y != IR_NONE) now = rate_join(now, b->b->ins[y].rate);
-    Rate decides = was & (AXIS_ROW | AXIS_COL | AXIS_BLOCK) ? RATE_ELEMENT : RATE_TENSOR;
-    if (i->rate != RATE_GLOBAL || rate_within(decides, now)) return x;
-    return ir_spread(b, x, decides);
-}
-
-static IrRef rebuild_ins(const Rebuild *r, IrBuilder *b, const IrBody *old, const Ins *i)
-{
-    if (i->op == IR_CONST) return ir_const_typed(b, (DType)i->dtype, i->lit.num);
-    if (i->op == IR_LOAD) return ir_load(b, r->slot[i->lit.slot]);
-    IrRef x = renamed(r, i->arg[0]), y = renamed(r, i->arg[1]), z = renamed(r, i->arg[2]);
-    if (i->op == IR_ROUND) return ir_round(b, x);
-    if (!ir_is_reduce(i)) return ir_op(b, (Op)i->op, x, y, z);
-    x = spread(b, old, i, x, y);
-    return ir_reduce_into(b, (ReduceOp)(i->op - IR_RED), x, y, z, i->rate, r->slot[i->lit.slot]);
-}
-
-static void rebuild_body(Rebuild *r, const IrBody *old, const bool *keep, const bool *keep_store)
-{
-    IrBody *body = ir_body_new(r->to, old->rule, old->entry);
-    IrBuilder b;
-    ir_builder_init(&b, r->to, body);
-    r->ref = ARENA_ARRAY(r->to->arena, IrRef, old->n + 1);
-    for (uint32_t i = 0; i < old->n; i++) {
-        b.loc = old->loc[i];
-        r->ref[i] = !keep || keep[i] ? rebuild_ins(r, &b, old, &old->ins[i]) : IR_NONE;
-    }
-    body->noskip = renamed(r, old->noskip);
-    if (const_bool(&b, body->noskip, true)) body->noskip = IR_NONE;
-    for (uint32_t i = 0; i < old->nstores; i++) {
-        const IrStore *s = &old->stores[i];
-        if (keep_store && !keep_store[i]) continue;
-        b.loc = s->loc;
-        ir_store(&b, r->slot[s->slot], renamed(r, s->value), renamed(r, s->guard));
-    }
-}
-
-IrModule *ir_rebuild(Arena *a, const IrModule *m, const bool *keep_slot, bool *const *keep,
-                     bool *const *keep_store)
-{
-    Rebuild r = {.from = m, .to = ir_module_new(a, m->name, m->compute_f64)};
-    r.to->sources = m->sources;
-    r.slot = ARENA_ARRAY(a, uint32_t, m->nslots + 1);
-    for (uint32_t i = 0; i < m->nslots; i++)
-        r.slot[i] = !keep_slot || keep_slot[i] ? ir_slot_add(r.to, m->slots[i]) : IR_NONE;
-    for (uint32_t i = 0; i < m->nbodies; i++)
-        rebuild_body(&r, &m->bodies[i], keep ? keep[i] : NULL, keep_store ? keep_store[i] : NULL);
-    return r.to;
 }

@@ -90,11 +90,13 @@ typedef struct Slot {
      * between the two. */
     bool has_default, lo_open, hi_open, derived;
     double def, lo, hi; /* -inf, inf where unbounded; a bound of inf that is closed admits it */
-    double init; /* STATE, COUNT: the value before the first step (0 where the body computes it) */
+    double init;  /* STATE, COUNT: the value before the first step (0 where the body computes it) */
+    uint64_t key; /* RESULT of ir_reduce_keyed: its key; 0: of one body */
     Span loc;
-    /* Where a scalar slot lives: see plan.h. p, g and states of element or vector rate: their number
-     * among these (p 0, g 1, states from 2), the index of their pointer. Vectors are stored as their
-     * dtype says: rows, columns, blocks f32, matrices f64. */
+    /* Where a scalar slot lives: see plan.h. p, g and states of element or vector rate: level
+     * LEVEL_NONE, and their number among these (p 0, g 1, states from 2), the index of their
+     * pointer. Vectors are stored as their dtype says: rows, columns, blocks f32, matrices f64.
+     * Results that are vectors have no place: LEVEL_NONE, IR_NONE. */
     uint8_t level;
     uint32_t index;
 } Slot;
@@ -133,6 +135,8 @@ typedef struct IrModule {
     Slot *slots;
     uint32_t nslots;
     size_t slots_cap;
+    uint32_t nshared; /* slots before this one are those of every module of the rule's entry points:
+                         passes keep them and what is stored to them. 0: no entry points */
     IrBody *bodies;
     uint32_t nbodies;
     IrBody *select;     /* which body a tensor runs, and its block size: scalar ops over properties,
@@ -143,7 +147,13 @@ typedef struct IrModule {
 } IrModule;
 
 /* Limits of every module; the frontend's own (65,536 operations after unrolling) is lower. */
-enum { IR_MAX_BODIES = 64, IR_MAX_SLOTS = 4096, IR_MAX_INS = 1 << 18, IR_MAX_NAME = 255 };
+enum {
+    IR_MAX_BODIES = 64,
+    IR_MAX_SLOTS = 4096,
+    IR_MAX_INS = 1 << 18,
+    IR_MAX_NAME = 255,
+    IR_MAX_SELECT = 4096 /* instructions of `select` */
+};
 
 static inline bool ir_is_reduce(const Ins *i)
 {
@@ -172,33 +182,53 @@ IrModule *ir_module_new(Arena *a, const char *name, bool compute_f64);
 uint32_t ir_slot_add(IrModule *m, Slot slot);
 int ir_slot_find(const IrModule *m, SlotKind kind, const char *name); /* by name; -1: none */
 IrBody *ir_body_new(IrModule *m, const char *rule, const char *entry);
+IrBody *ir_select_new(IrModule *m, const char *rule); /* module.select; once */
 void ir_builder_init(IrBuilder *b, IrModule *m, IrBody *body);
 
 IrRef ir_const(IrBuilder *b, double v); /* f64.global */
 IrRef ir_const_bool(IrBuilder *b, bool v);
 IrRef ir_load(IrBuilder *b, uint32_t slot);
 /* A map op. Rounds f64 scalars that meet element-like operands; folds; shares. y and z IR_NONE
- * where unused. The result is an element-like f32 (f64 under compute_f64), a scalar f64, or a bool;
- * its rate may be narrower than its operands' where folding dropped one. */
+ * where unused. The result is f32 at rates row, col, block and element (f64 under compute_f64, and
+ * where f64 values of one of the first three meet nothing but f64: what finishes a reduction), f64
+ * at the others, or a bool; its rate may be narrower than its operands' where folding dropped one.
+ */
 IrRef ir_op(IrBuilder *b, Op op, IrRef x, IrRef y, IrRef z);
 IrRef ir_round(IrBuilder *b, IrRef x); /* to f32 (identity on f32, and under compute_f64) */
 /* A reduction to the rate `scope`, coarser than its argument's; makes its result slot, or finds the
- * equal reduction. RATE_TENSOR and finer: over what x varies along, within the scope. RATE_GLOBAL,
- * RATE_GROUP: over all values of all tensors (of the group), or for scalars of tensor rate over the
- * tensors, of group rate over the groups. `key` (not 0; 0 elsewhere) names the statement of a
- * reduction to RATE_GLOBAL or RATE_GROUP: the same key in several bodies is one slot, which all of
- * them feed. */
+ * equal reduction. RATE_TENSOR and finer: over what x varies along, within the scope (to
+ * RATE_TENSOR, a scalar is taken once per element). RATE_GLOBAL, RATE_GROUP: over all values of all
+ * tensors (of the group), or for scalars of tensor rate over the tensors, of group rate over the
+ * groups. `key` names the statement of a reduction to RATE_GLOBAL or RATE_GROUP: the same key in
+ * several bodies is one slot, which all of them feed, and different keys never share. 0: no other
+ * body feeds it, as in modules of one body. */
 IrRef ir_reduce(IrBuilder *b, ReduceOp op, IrRef x, IrRef y, IrRef guard, Rate scope);
 IrRef ir_reduce_keyed(IrBuilder *b, ReduceOp op, IrRef x, IrRef y, IrRef guard, Rate scope,
                       uint64_t key);
 /* One value per element: IR_NORMAL, IR_UNIFORM or IR_RADEMACHER. */
 IrRef ir_draw(IrBuilder *b, IrOp op, IrRef lo, IrRef hi, uint32_t site);
-/* The same value at rate element or tensor, where folding made it coarser: [all] counts along its
- * argument's axes. */
+/* The same value at the given rate (group or finer), where folding made it coarser: a reduction
+ * counts along its argument's axes. Keeps the dtype; what is f64 meets elements rounded. */
 IrRef ir_spread(IrBuilder *b, IrRef x, Rate rate);
 /* Rounds the value to what the slot holds. Once per slot and body. A guard that is true always or
  * never leaves none, or no store. */
 void ir_store(IrBuilder *b, uint32_t slot, IrRef value, IrRef guard);
+
+/* ---- shapes ---------------------------------------------------------------------------------- */
+
+/* A tensor's sizes as properties name them, rows and cols of its last two axes: 1 and numel below
+ * two dimensions; `rest` = all axes but the first. */
+typedef struct IrSizes {
+    int64_t numel, ndim, rows, cols, mats, first, rest;
+} IrSizes;
+IrSizes ir_sizes(const int64_t *shape, int ndim);
+/* What `select` says of a tensor: the body that it runs and the elements of its blocks (0: the
+ * module has none). False: there is no such body, or it has blocks and *block is not a whole number
+ * from 1 to 2^53. */
+bool ir_select(const IrModule *m, const IrSizes *sizes, uint32_t *body, double *block);
+/* Rows, columns and matrices of a tensor in a view; `block`: as ir_select says. */
+void ir_view(View view, const IrSizes *sizes, int64_t block, int64_t *rows, int64_t *cols,
+             int64_t *mats);
 
 /* ---- text, checks, passes -------------------------------------------------------------------- */
 

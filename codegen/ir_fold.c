@@ -76,7 +76,8 @@ static IrRef fold_arithmetic(IrBuilder *b, Op op, IrRef x, IrRef y)
         if (is_num(b, y, 1)) return x;
         if (is_num(b, y, 2)) return ir_op(b, OP_MUL, x, x, IR_NONE);
         if (is_num(b, y, -1)) return ir_op(b, OP_DIV, ir_const(b, 1), x, IR_NONE);
-        return is_num(b, y, 0) || is_num(b, y, -0.0) ? ir_const(b, 1) : IR_NONE;
+        if (!is_num(b, y, 0) && !is_num(b, y, -0.0)) return IR_NONE;
+        return ir_const_typed(b, (DType)ins(b, x)->dtype, 1);
     case OP_MIN:
     case OP_MAX: return x == y ? x : IR_NONE;
     default: return IR_NONE;

@@ -17,17 +17,28 @@ IrRef ir_emit(IrBuilder *b, const Ins *ins);
 /* As ir_reduce, with the result slot given. */
 IrRef ir_reduce_into(IrBuilder *b, ReduceOp op, IrRef x, IrRef y, IrRef guard, Rate scope,
                      uint32_t slot);
+/* What is wrong with the rates of a reduction: `args` joined over its arguments; NULL: nothing. */
+const char *ir_reduce_rates(Rate scope, Rate args);
+/* Whether values and slots of this rate exist in a body of this view. */
+bool ir_view_has(View view, Rate rate);
+static inline bool ir_is_draw(const Ins *i)
+{
+    return i->op == IR_NORMAL || i->op == IR_UNIFORM || i->op == IR_RADEMACHER;
+}
 /* Level and index (or element number) of the next slot of this kind and rate; counts it. */
 void ir_slot_place(IrModule *m, Slot *slot);
 
 /* Rebuilds a module through the builder. keep[body][ref] and keep_slot[slot] say what stays (NULL:
- * all); stores stay if their slot and value do and keep_store[body][i] is not 0 (NULL: all). */
+ * all); stores stay if their slot and value do and keep_store[body][i] is not 0 (NULL: all).
+ * `select` is number nbodies. */
 IrModule *ir_rebuild(Arena *a, const IrModule *m, const bool *keep_slot, bool *const *keep,
                      bool *const *keep_store);
 
 /* "param", "grad", … by SlotKind. */
 extern const char *const ir_slot_kinds[];
 extern const int ir_slot_kind_count;
+extern const char *const ir_views[]; /* "flat", "matrix", … by View */
+enum { IR_VIEWS = VIEW_BLOCK + 1 };
 /* Whether a text is a name that the text form can carry: letters, digits, _ . [ ] -, 1 to
  * IR_MAX_NAME of them. */
 bool ir_is_name(const char *s);

@@ -388,6 +388,15 @@ static void const_rest(Text *t, Ins *i)
         fail_at(t, t->at, "expected true or false, found %s", next_word(t));
 }
 
+static bool draw_by_name(const char *word, Ins *out)
+{
+    for (int op = IR_NORMAL; op <= IR_RADEMACHER; op++) {
+        out->op = (uint8_t)op;
+        if (strcmp(ir_op_name(op), word) == 0) return true;
+    }
+    return false;
+}
+
 static void ins_line(Text *t, IrBody *b)
 {
     uint32_t ref = b->n;
@@ -422,6 +431,12 @@ static void ins_line(Text *t, IrBody *b)
     } else if (strcmp(word, "round") == 0) {
         i.op = IR_ROUND;
         i.arg[0] = value(t, ref);
+    } else if (draw_by_name(word, &i)) {
+        i.arg[0] = value(t, ref);
+        i.arg[1] = value(t, ref);
+        expect(t, "site");
+        skip_blanks(t);
+        i.lit.slot = number(t, "a site's number");
     } else {
         fail_at(t, op_at, "unknown instruction '%.40s'", word);
     }
@@ -460,6 +475,34 @@ static void body_line(Text *t, IrBody *b)
     }
 }
 
+static void view(Text *t, IrBody *b)
+{
+    if (t->failed || !take(t, "view")) return;
+    skip_blanks(t);
+    const char *start = t->at, *word = name(t, "a view");
+    int v = 0;
+    while (v < IR_VIEWS && strcmp(ir_views[v], word) != 0) v++;
+    if (v == IR_VIEWS) fail_at(t, start, "unknown view '%.20s'", word);
+    b->view = (View)v;
+}
+
+/* The line that begins a body or the module's `select`. */
+static IrBody *body_head(Text *t, bool select)
+{
+    IrModule *m = t->m;
+    const char *start = t->at, *rule = name(t, "the rule's name");
+    if (select && (m->select || m->nbodies))
+        fail_at(t, start, "select stands once, before the bodies");
+    if (t->failed) return NULL;
+    if (select) return ir_select_new(m, rule);
+    const char *entry = name(t, "the entry's name");
+    if (m->nbodies >= IR_MAX_BODIES) fail_at(t, start, "more than %d bodies", IR_MAX_BODIES);
+    if (t->failed) return NULL;
+    IrBody *b = ir_body_new(m, rule, entry);
+    view(t, b);
+    return b;
+}
+
 static void module_text(Text *t)
 {
     next_line(t);
@@ -471,17 +514,21 @@ static void module_text(Text *t)
     expect(t, "compute");
     bool f64 = !t->failed && take(t, "f64");
     if (!f64) expect(t, "f32");
+    uint32_t shared = 0;
+    if (!t->failed && take(t, "shared")) {
+        skip_blanks(t);
+        shared = number(t, "a number of slots");
+    }
     end_line(t);
     if (t->failed) return;
     t->m = ir_module_new(t->arena, module, f64);
+    t->m->nshared = shared;
     IrBody *body = NULL;
     while (!t->failed && next_line(t)) {
-        const char *start = t->at;
         if (take(t, "body")) {
-            const char *rule = name(t, "the rule's name"), *entry = name(t, "the entry's name");
-            if (t->m->nbodies >= IR_MAX_BODIES)
-                fail_at(t, start, "more than %d bodies", IR_MAX_BODIES);
-            if (!t->failed) body = ir_body_new(t->m, rule, entry);
+            body = body_head(t, false);
+        } else if (take(t, "select")) {
+            body = body_head(t, true);
         } else if (!body) {
             if (expect(t, "slot")) slot_line(t);
         } else {

@@ -60,6 +60,8 @@ const char *const ir_slot_kinds[] = {
     [SLOT_INPUT] = "input",   [SLOT_ARM] = "arm",       [SLOT_BLOCK] = "block",
 };
 const int ir_slot_kind_count = sizeof ir_slot_kinds / sizeof *ir_slot_kinds;
+const char *const ir_views[] = {
+    [VIEW_FLAT] = "flat", [VIEW_MATRIX] = "matrix", [VIEW_FIRST] = "first", [VIEW_BLOCK] = "block"};
 
 /* A slot's name, or name:2, name:3 for the second and third of that name. */
 static void put_label(StrBuf *out, const IrModule *m, uint32_t slot)
@@ -158,13 +160,20 @@ static void put_ins(StrBuf *out, const IrModule *m, uint32_t ref, const Ins *i)
             sb_puts(out, " ");
             put_label(out, m, i->lit.slot);
         }
+        if (ir_is_draw(i)) sb_printf(out, " site %u", i->lit.slot);
     }
     sb_puts(out, "\n");
 }
 
 static void put_body(StrBuf *out, const IrModule *m, const IrBody *b)
 {
-    sb_printf(out, "\nbody %s %s\n", b->rule, b->entry);
+    if (b == m->select)
+        sb_printf(out, "\nselect %s", b->rule);
+    else
+        sb_printf(out, "\nbody %s %s", b->rule, b->entry);
+    if (b->view != VIEW_FLAT)
+        sb_printf(out, " view %s", (unsigned)b->view < IR_VIEWS ? ir_views[b->view] : "?");
+    sb_puts(out, "\n");
     for (uint32_t i = 0; i < b->n; i++) put_ins(out, m, i, &b->ins[i]);
     if (b->noskip != IR_NONE) sb_printf(out, "  noskip %%%u\n", b->noskip);
     for (uint32_t i = 0; i < b->nstores; i++) {
@@ -179,7 +188,10 @@ static void put_body(StrBuf *out, const IrModule *m, const IrBody *b)
 
 void ir_print(const IrModule *m, StrBuf *out)
 {
-    sb_printf(out, "dsopt-ir 1\nmodule %s compute %s\n\n", m->name, m->compute_f64 ? "f64" : "f32");
+    sb_printf(out, "dsopt-ir 1\nmodule %s compute %s", m->name, m->compute_f64 ? "f64" : "f32");
+    if (m->nshared) sb_printf(out, " shared %u", m->nshared);
+    sb_puts(out, "\n\n");
     for (uint32_t i = 0; i < m->nslots; i++) put_slot(out, m, i);
+    if (m->select) put_body(out, m, m->select);
     for (uint32_t i = 0; i < m->nbodies; i++) put_body(out, m, &m->bodies[i]);
 }

@@ -139,25 +139,45 @@ static void check_identity(void)
 
     /* Everything that a slot can say, and lines as people write them. */
     IrModule *odd =
-        must_parse(&a, "# comment\n\ndsopt-ir 1 # version\r\n\tmodule  odd compute f64\r\n"
+        must_parse(&a, "# comment\n\ndsopt-ir 1 # version\r\n\tmodule  odd compute f64 shared 3\r\n"
                        "slot p param f64.element\nslot g grad f64.element\n"
                        "slot b[0] hyper f64.group \"odd.b[0]\" = 0.5 in [0, inf]\n"
                        "slot x hyper f64.global \"a\\\"\\\\\\x07b\" derived in (-inf, 1e-3)\n"
                        "slot x:2 hyper f64.group in [0x1p0, 0x1.8P+3]\n"
                        "slot w state f64.group as f32 = nan\n"
                        "slot ok export bool.tensor\n"
-                       "body odd step # first\n  %0:f64.group = load x:2\n\n"
-                       "body odd eval\n");
+                       "slot draw_lo prop f64.tensor\nslot draw_hi prop f64.tensor\n"
+                       "slot scale input f64.global \"odd.scale\"\n"
+                       "slot R state f64.row \"odd.R\" = 1\nslot r result f64.matrix\n"
+                       "slot rows prop f64.tensor\nslot arm arm f64.tensor\n"
+                       "slot block block f64.tensor\n"
+                       "select odd # which\n  %0:f64.global = const 1\n"
+                       "  store arm %0\n  store block %0\n"
+                       "body odd step view  matrix # first\n  %0:f64.group = load x:2\n"
+                       "  %1:f64.tensor = load draw_lo\n  %2:f64.tensor = load draw_hi\n"
+                       "  %3:f64.element = normal %1 %2 site 7\n"
+                       "  %4:f64.row = load R\n  %5:f64.matrix = sum[matrix] %4 -> r\n\n"
+                       "body odd step view block\n");
     static const char want[] =
-        "dsopt-ir 1\nmodule odd compute f64\n\n"
+        "dsopt-ir 1\nmodule odd compute f64 shared 3\n\n"
         "slot p param f64.element\nslot g grad f64.element\n"
         "slot b[0] hyper f64.group \"odd.b[0]\" = 0x1p-1 in [0, inf]\n"
         "slot x hyper f64.global \"a\\\"\\\\\\x07b\" derived in (-inf, 0x1.0624dd2f1a9fcp-10)\n"
         "slot x:2 hyper f64.group in [1, 12]\n"
         "slot w state f64.group as f32 = nan\n"
         "slot ok export bool.tensor\n"
-        "\nbody odd step\n  %0:f64.group = load x:2\n"
-        "\nbody odd eval\n";
+        "slot draw_lo prop f64.tensor\nslot draw_hi prop f64.tensor\n"
+        "slot scale input f64.global \"odd.scale\"\n"
+        "slot R state f64.row \"odd.R\" = 1\nslot r result f64.matrix\n"
+        "slot rows prop f64.tensor\nslot arm arm f64.tensor\n"
+        "slot block block f64.tensor\n"
+        "\nselect odd\n  %0:f64.global = const 1\n"
+        "  store arm %0\n  store block %0\n"
+        "\nbody odd step view matrix\n  %0:f64.group = load x:2\n"
+        "  %1:f64.tensor = load draw_lo\n  %2:f64.tensor = load draw_hi\n"
+        "  %3:f64.element = normal %1 %2 site 7\n"
+        "  %4:f64.row = load R\n  %5:f64.matrix = sum[matrix] %4 -> r\n"
+        "\nbody odd step view block\n";
     CHECK_TEXT(print_module(&a, odd), want);
     CHECK_TEXT(print_module(&a, must_parse(&a, want)), want);
     arena_free(&a);
