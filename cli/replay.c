@@ -80,6 +80,20 @@ static void compare_states(Arena *a, const Vec *v, const ReplaySetup *s, const R
         }
 }
 
+static void compare_globals(Arena *a, const Vec *v, const ReplaySetup *s, const ReplayResult *r,
+                            Compare *c, Worst *worst)
+{
+    for (size_t k = 0; k < s->nstates; k++) {
+        if (!s->states[k].global) continue;
+        Worst w = {0};
+        const char *where = arena_printf(a, "scalar %s", s->states[k].theirs);
+        compare(c, &w, &r->global[k], &vec_scalar(v, s->states[k].theirs)->value, 1, v->steps,
+                where);
+        printf("%-26s abs %.3g rel %.3g ulp %.3g\n", where, w.abs, w.rel, w.ulp);
+        join(worst, &w);
+    }
+}
+
 static bool read_tolerance(const Options *o, OptionId id, double *out)
 {
     char *end;
@@ -113,6 +127,7 @@ static int report(Arena *a, const Options *o, const Vec *v, const ReplaySetup *s
         join(&worst, &w);
     }
     compare_states(a, v, s, r, &c, &worst);
+    compare_globals(a, v, s, r, &c, &worst);
     if (c.checked && c.over)
         printf("%lld values differ by more than %g + %g * |theirs|\n", (long long)c.over, c.atol,
                c.rtol);

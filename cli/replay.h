@@ -20,6 +20,7 @@ typedef struct ReplayState {
     const char *theirs, *ours;
     bool negated;
     bool if_present; /* compared only where the compiled rule has one of this size */
+    bool global;     /* a scalar of the file and a global state of ours */
 } ReplayState;
 
 typedef struct ReplaySetup {
@@ -40,6 +41,7 @@ typedef struct ReplayResult {
     double ***state; /* [tensor][mapped state] after the last step; NULL where the file has no such
                         state */
     double *grad_norm; /* [step]; NaN where the rule exports none */
+    double *global;    /* [mapped state], of those that are scalars of the file */
 } ReplayResult;
 
 /* Fills rule, defines, hypers and states from the shipped table. False: err says which name or

@@ -39,7 +39,7 @@ static bool row_fits(const MapRow *r, const Vec *v)
 {
     if (strcmp(r->library, v->library) || strcmp(r->rule, v->rule)) return false;
     const char *eq = strchr(r->condition, '=');
-    if (!eq) return true;
+    if (!eq) return !*r->condition || vec_hyper(v, r->condition);
     char name[64] = "";
     strncat(name, r->condition, (size_t)(eq - r->condition));
     const VecHyper *h = vec_hyper(v, name);
@@ -105,7 +105,7 @@ static bool refuse(Mapping *m, const VecHyper *h, const char *why)
 static bool entry_value(Mapping *m, const char *value, double *out, bool *absent)
 {
     char *end;
-    bool complement = !strncmp(value, "1-", 2);
+    bool complement = !strncmp(value, "1-", 2), negated = !strncmp(value, "not ", 4);
     *absent = false;
     if (!strncmp(value, "has ", 4)) {
         *out = take(m, value + 4) != NULL;
@@ -113,8 +113,7 @@ static bool entry_value(Mapping *m, const char *value, double *out, bool *absent
     }
     *out = strtod(value, &end);
     if (!*end) return true;
-    bool negated = !strncmp(value, "not ", 4);
-    const VecHyper *h = take(m, negated ? value + 4 : complement ? value + 2 : value);
+    const VecHyper *h = take(m, complement ? value + 2 : negated ? value + 4 : value);
     if (!h) return *absent = true;
     if (!as_number(h, out)) return refuse(m, h, "not a number, true, false or none");
     if (complement) *out = 1 - *out;
@@ -142,12 +141,12 @@ static bool apply_entry(Mapping *m, char *e)
         if (!is_true(m->v, cond + 4)) return true;
     }
     double x;
-    bool absent, flag = e[0] == '!', maybe = e[0] == '~';
-    const char *target = arena_strdup(m->arena, e + (flag || maybe));
+    bool absent, flag = e[0] == '!', number = e[0] == '#', maybe = e[0] == '~';
+    const char *target = arena_strdup(m->arena, e + (flag || number || maybe));
     if (!entry_value(m, value, &x, &absent)) return false;
     if (absent) return true;
-    if (flag)
-        define(m->arena, m->s, target, x != 0);
+    if (flag || number)
+        define(m->arena, m->s, target, flag ? x != 0 : x);
     else
         set_hyper(m->arena, m->s, target, x, maybe);
     return true;
@@ -170,7 +169,9 @@ bool replay_map(Arena *a, const Vec *v, ReplaySetup *s, StrBuf *err)
                   v->rule, v->library);
         return false;
     }
-    s->rule = row->ours;
+    size_t name = strcspn(row->ours, " (");
+    s->rule = arena_strndup(a, row->ours, name);
+    if (row->ours[name]) s->which = row->ours;
     Mapping m = {a, v, s, err, ARENA_ARRAY(a, bool, v->nhypers)};
     char *at = arena_strdup(a, row->hypers);
     for (char *e; (e = next_entry(&at));)
@@ -184,7 +185,7 @@ bool replay_map(Arena *a, const Vec *v, ReplaySetup *s, StrBuf *err)
         char *eq = strstr(e, " = ");
         *eq = 0;
         bool negated = eq[3] == '-';
-        ReplayState st = {e, eq + 3 + negated, negated, false};
+        ReplayState st = {e, eq + 3 + negated, negated, false, vec_scalar(v, e) != NULL};
         ARENA_PUSH(a, s->states, s->nstates, s->states_cap, st);
     }
     return true;
@@ -228,12 +229,12 @@ bool replay_state(Arena *a, const Vec *v, ReplaySetup *s, const char *assignment
         sb_printf(err, "--state '%s': expected OURS=THEIRS", assignment);
         return false;
     }
-    if (!file_state(v, eq + 1)) {
+    if (!file_state(v, eq + 1) && !vec_scalar(v, eq + 1)) {
         sb_printf(err, "--state '%s': the file has no state '%s'", assignment, eq + 1);
         return false;
     }
     ReplayState st = {eq + 1, arena_strndup(a, assignment, (size_t)(eq - assignment)), false,
-                      false};
+                      false, !file_state(v, eq + 1)};
     ARENA_PUSH(a, s->states, s->nstates, s->states_cap, st);
     return true;
 }
@@ -245,7 +246,7 @@ void replay_same_states(Arena *a, const Vec *v, ReplaySetup *s)
             const char *slot = v->tensors[i].states[k].slot;
             bool known = false;
             for (size_t j = 0; j < s->nstates; j++) known |= !strcmp(s->states[j].theirs, slot);
-            ReplayState st = {slot, strcmp(slot, "step") ? slot : "t", false, true};
+            ReplayState st = {slot, strcmp(slot, "step") ? slot : "t", false, true, false};
             if (!known) ARENA_PUSH(a, s->states, s->nstates, s->states_cap, st);
         }
 }

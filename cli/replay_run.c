@@ -132,8 +132,19 @@ static bool has_state(Run *r, const char *tensor, const char *name, int64_t coun
            dsopt_state_info_read(r->opt, at, &info) == DSOPT_OK && info.count == count;
 }
 
+static bool read_global(Run *r, const ReplayState *s, double *out)
+{
+    size_t at;
+    const char *what = arena_printf(r->arena, "state %s", s->ours);
+    return api(r, dsopt_state_find(r->opt, NULL, s->ours, &at), what) &&
+           api(r, dsopt_state_read(r->opt, at, DSOPT_F64, out, 1), what);
+}
+
 static bool read_states(Run *r, ReplayResult *out)
 {
+    for (size_t k = 0; k < r->s->nstates; k++)
+        if (r->s->states[k].global && !read_global(r, &r->s->states[k], &out->global[k]))
+            return false;
     for (size_t i = 0; i < r->v->ntensors; i++) {
         const VecTensor *x = &r->v->tensors[i];
         for (size_t k = 0; k < r->s->nstates; k++) {
@@ -165,6 +176,7 @@ bool replay_run(Arena *a, const Vec *v, const ReplaySetup *s, ReplayResult *out,
     out->p = ARENA_ARRAY(a, double **, v->ntensors);
     out->state = ARENA_ARRAY(a, double **, v->ntensors);
     out->grad_norm = ARENA_ARRAY(a, double, v->steps + 1);
+    out->global = ARENA_ARRAY(a, double, s->nstates + 1);
     for (size_t i = 0; i < v->ntensors; i++) {
         out->p[i] = ARENA_ARRAY(a, double *, v->steps + 1);
         out->p[i][0] = v->tensors[i].p[0];

@@ -127,6 +127,17 @@ static void one_nan(Case *c)
         }
 }
 
+/* Of a group, where the rule has such a hyperparameter; of all, where it has one value. */
+static void set_some(Rt *r, dsopt_optimizer *o, const char *group, const char *name, double value)
+{
+    if (dsopt_set(o, group, name, value) == DSOPT_OK) return;
+    const char *why = dsopt_error_message(r->ctx);
+    if (strstr(why, "one value for all groups"))
+        rt_set(r, o, NULL, name, value);
+    else
+        CHECK(strstr(why, "no hyperparameter"), "%s: %s", name, why);
+}
+
 /* Runs the program on fresh tensors; the case and its states are what is compared. */
 static size_t run(dsopt_program *p, const char *backend, const char *isa, int threads,
                   bool poisoned, Case *c, double *out, dsopt_result *results)
@@ -136,9 +147,8 @@ static size_t run(dsopt_program *p, const char *backend, const char *isa, int th
     case_open(c);
     dsopt_program_retain(p);
     dsopt_optimizer *o = rt_optimizer(&r, p, c->t, TENSORS);
-    rt_set(&r, o, "head", "lr", 0.01);
-    if (dsopt_set(o, "body", "wd", 0.1) != DSOPT_OK)
-        CHECK(strstr(dsopt_error_message(r.ctx), "no hyperparameter"), "wd");
+    set_some(&r, o, "head", "lr", 0.01);
+    set_some(&r, o, "body", "wd", 0.1);
     for (int s = 0; s < STEPS; s++) {
         for (int k = 0; k < TENSORS; k++) {
             fill((void *)c->t[k].grad, layout[k].grad, c->numel[k], s == 1 ? 1e-20f : 0.1f,

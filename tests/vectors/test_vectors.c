@@ -138,6 +138,11 @@ static double against_f64(const Vec *v, const ReplaySetup *s, const ReplayResult
             }
         }
     }
+    for (size_t k = 0; k < s->nstates; k++) {
+        if (!s->states[k].global) continue;
+        double theirs = vec_scalar(v, s->states[k].theirs)->value;
+        worst = fmax(worst, excess(r->global[k], theirs, 1e-11 * fabs(theirs)));
+    }
     for (int step = 1; step <= v->steps; step++) {
         char name[32];
         snprintf(name, sizeof name, "norm_%d", step);
