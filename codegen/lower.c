@@ -405,6 +405,10 @@ static void join(Lower *l, IrRef c, const Change *then, const Change *otherwise)
         return;
     }
     IrRef before = l->value[s->id], written = l->written[s->id];
+    if (before == IR_NONE && l->entry[s->id] == IR_NONE) { /* a direction of one branch */
+        set_value(l, s, then ? then->value : otherwise->value, WRITTEN_NEVER);
+        return;
+    }
     if (before == IR_NONE) {
         before = l->entry[s->id];
         written = s->derived ? (s->rate == RATE_GLOBAL ? l->first_s : l->first_t) : WRITTEN_NEVER;

@@ -240,7 +240,7 @@ int main(int argc, char **argv)
     }
     o.ndefines = 0;
     for (size_t i = 0; i < ncorpus; i++)
-        if (strstr(corpus[i], "optimizer ")) run_out(corpus[i], &o);
+        if (strstr(corpus[i], "\noptimizer ")) run_out(corpus[i], &o);
     printf("%u accepted, %u refused, %u compared with constants\n", accepted, refused, compared);
     CHECK(accepted > count / 20 && refused > count / 20 && compared > count / 40,
           "the changes are too tame or too wild");
