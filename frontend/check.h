@@ -89,7 +89,7 @@ typedef struct Context {
     Rate guard;      /* joined rate of the conditions around */
     bool dead;       /* inside a branch that a const condition leaves out */
     bool in_when;    /* within this rule or transform */
-    bool in_repeat;
+    bool in_repeat, in_init, in_entry;
     bool placing; /* behind a direction: uses of its transforms act */
     const struct BlockChain {
         const struct BlockChain *up;
@@ -149,7 +149,8 @@ typedef struct Checker {
     bool is_function;  /* a function by itself: limits say nothing */
     bool *define_used; /* one per option */
     Symbol **declared; /* hypers (const ones too) and states, for warnings */
-    size_t ndeclared, declared_cap, hypers_cap, states_cap, exports_cap;
+    size_t ndeclared, declared_cap, hypers_cap, states_cap, exports_cap, inputs_cap,
+        entries_cap;
 } Checker;
 
 /* A message with notes for the calls that the checker is inside of. */
@@ -259,6 +260,11 @@ Expr *array_element(Checker *c, const Decl *decl, Expr *list, int i, int n);
 Expr *array_read(Checker *c, const Expr *e, Expr *(*read)(Checker *, Symbol *, Span));
 void array_write(Checker *c, const Stmt *s);
 void repeat_stmt(Checker *c, const Stmt *s);
+
+/* check_entry.c: what stands in a block. */
+void entry_inputs(Checker *c, const Block *b);
+void entry_init(Checker *c, const Block *b);
+void entry_points(Checker *c, const Block *b);
 
 /* use.c */
 void use_stmt(Checker *c, const Stmt *s);

@@ -464,4 +464,5 @@ void check_initial_values(Checker *c, const Item *item)
         }
     }
     c->x.names = names;
+    entry_init(c, item->body);
 }

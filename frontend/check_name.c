@@ -232,6 +232,11 @@ void check_unknown_name(Checker *c, Name name, const char *hint)
 static bool may_read(Checker *c, const Symbol *s, Name name)
 {
     bool constant = s->kind == SYM_GIVEN && s->given >= GIVEN_PI;
+    if (c->x.in_entry && (s == c->rule->g || s->kind == SYM_DIRECTION)) {
+        Diag *d = REPORT(c, DIAG_ENTRY_SEES, name.span, symbol_what(s));
+        if (s == c->rule->g) diag_hint(c->diags, d, "'on NAME(g)' names what the caller binds");
+        return false;
+    }
     switch (c->x.names) {
     case NAMES_ALL: return true;
     case NAMES_SCHEDULE:

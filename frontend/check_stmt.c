@@ -186,6 +186,7 @@ static Symbol *write_target(Checker *c, const Stmt *s)
     bool ok = t && (t->kind == SYM_STATE || t->kind == SYM_DIRECTION ||
                     (given && (t->given == GIVEN_G || t->given == GIVEN_P)));
     Stage stage = c->x.inst->item->stage;
+    if (ok && c->x.in_entry && t->kind == SYM_GIVEN && t->given == GIVEN_G) ok = false;
     bool own = stage == STAGE_NONE || (t && t->kind == SYM_STATE) ||
                t == (stage == STAGE_GRADIENT    ? c->rule->g
                      : stage == STAGE_DIRECTION ? c->x.inst->direction
@@ -224,6 +225,11 @@ void stmt_write(Checker *c, const Stmt *s, Symbol *t, Expr *value)
         value = expr_op(c, ops[s->wop], s->span, old, value, NULL);
     }
     if (expr_bad(value) || !check_rates(c, s->value->span, "this value", value->rate, t)) return;
+    if (c->x.in_init && !rate_within(RATE_TENSOR, t->rate)) {
+        Diag *d = REPORT(c, DIAG_INIT_RATE, s->span, t->name, rate_name(t->rate));
+        diag_hint(c->diags, d, "write 'when s == 0 { … }'");
+        return;
+    }
     if (!check_rates(c, s->name.span, "the condition of this write", c->x.guard, t)) return;
     Stmt *out = stmt_new(c, ST_WRITE, s->span);
     out->name = s->name;
@@ -386,6 +392,14 @@ static void leave_out(Checker *c, const Stmt *s, const char *what)
     bind_broken_stmt(c, s);
 }
 
+/* What was done where the block began. */
+static void stands_above(Checker *c, const Stmt *s, const char *what)
+{
+    if (!c->x.in_when) return;
+    REPORT(c, DIAG_DECL_PLACE, s->span, what);
+    if (s->kind == ST_INPUT) bind_broken_stmt(c, s);
+}
+
 void check_stmt(Checker *c, const Stmt *s)
 {
     switch (s->kind) {
@@ -402,11 +416,11 @@ void check_stmt(Checker *c, const Stmt *s)
     case ST_USE: use_stmt(c, s); return;
     case ST_EXPORT: check_export(c, s); return;
     case ST_DIRECTION: check_direction(c, s); return;
-    case ST_INPUT: leave_out(c, s, "'input'"); return;
+    case ST_INPUT: stands_above(c, s, "'input'"); return;
     case ST_SKIP: leave_out(c, s, "'skip'"); return;
     case ST_FAIL: leave_out(c, s, "'fail'"); return;
-    case ST_INIT: leave_out(c, s, "'init { }'"); return;
-    case ST_ON: leave_out(c, s, "'on', an entry point"); return;
+    case ST_INIT: stands_above(c, s, "'init'"); return;
+    case ST_ON: stands_above(c, s, "'on'"); return;
     case ST_REPEAT: repeat_stmt(c, s); return;
     case ST_SHAPE: leave_out(c, s, "'shape'"); return;
     case ST_SCOPE: return;
@@ -430,7 +444,10 @@ void check_instance(Checker *c, const Item *item, const UseArgs *args)
     c->x.blocks = NULL;
     if (item->stage == STAGE_DIRECTION)
         scope_bind(c, inst->scope, (Name){c->word_u, item->name.span}, inst->direction, NULL);
+    c->x.in_init = c->x.in_entry = false;
     check_decls(c, item, args);
+    entry_inputs(c, item->body);
+    entry_points(c, item->body);
     use_added(c, STAGE_GRADIENT);
     check_initial_values(c, item);
     check_block(c, item->body);

@@ -280,6 +280,10 @@ void use_stmt(Checker *c, const Stmt *s)
 {
     Name name = s->app->name;
     Instance *inst = c->x.inst;
+    if (c->x.in_entry || c->x.in_init) {
+        REPORT(c, DIAG_DECL_PLACE, s->span, "'use'");
+        return;
+    }
     const RuleArg *rule = find_rule(inst, name.text);
     if (rule) {
         use_rule(c, s, rule);
@@ -376,6 +380,7 @@ static void require_placed(Checker *c, const Stmt *s)
 static void require_block(Checker *c, const Block *b)
 {
     for (size_t i = 0; b && i < b->n; i++) {
+        if (b->stmts[i]->kind == ST_ON || b->stmts[i]->kind == ST_INIT) continue;
         require_placed(c, b->stmts[i]);
         if (b->stmts[i]->body) require_block(c, b->stmts[i]->body);
         if (b->stmts[i]->else_body) require_block(c, b->stmts[i]->else_body);
