@@ -227,7 +227,8 @@ int cmd_replay(Arena *a, const Options *o)
     }
     if (!choose_precision(o, &v, &s)) return EXIT_USAGE;
     add_program_options(a, o, &s);
-    printf("%s: %s, %s; rule '%s', %s %s\n", path, v.rule, v.source, s.rule, s.backend, s.compute);
+    printf("%s: %s, %s; rule '%s', %s %s\n", path, v.rule, v.source, s.which ? s.which : s.rule,
+           s.backend, s.compute);
     if (own) tell_of_file(o, &v);
     if (!replay_run(a, &v, &s, &result, &err)) {
         cli_error("%s: %s", path, err.text);
