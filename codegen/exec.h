@@ -30,8 +30,17 @@ typedef struct ExecState {
     const uint32_t *by_name; /* tensor indices in byte order of names */
 } ExecState;
 
+/* How many values of this rate (element or vector) the tensor has. */
+static inline int64_t exec_count(const ExecTensor *t, Rate rate)
+{
+    if (rate_is_element(rate)) return t->numel;
+    if (rate == RATE_COL) return t->mats * t->cols;
+    return rate == RATE_MATRIX ? t->mats : t->mats * t->rows;
+}
+
 /* One step of the module's entry point, straight from the IR: every instruction evaluated for every active
- * tensor, no plan. The oracle. Writes stores whose guards hold, counters and exports included.
+ * tensor, no plan. The oracle. Writes stores whose guards hold, counters and exports included; those to global
+ * and group slots as the first body says (in order) that some active tensor (of the group) runs.
  * False: out of memory (nothing written). Not fast. */
 bool interp_step(const IrModule *m, ExecState *x);
 

@@ -1,8 +1,8 @@
 /* lint.c - what a module does at its first step with a gradient of zero: a warning where NaN or
  * infinity reaches a store.
  *
- * Requires a verified module whose hyperparameters have defaults; one tensor of one element, p = 1,
- * g = 0, nothing applied yet. Ensures at most one message: the first operation that makes a value
+ * Requires a verified module whose hyperparameters have defaults; one tensor of one element (so that
+ * vectors have one value, too), p = 1, g = 0, inputs and draws 1, nothing applied yet. Ensures at most one message: the first operation that makes a value
  * not finite out of finite ones, on the way to a store.
  *
  *     p -= m / sqrt(v)   ->   W104 'div' gives NaN at the first step with a gradient of 0, …
@@ -15,7 +15,8 @@
 static double first_value(const Slot *s)
 {
     switch (s->kind) {
-    case SLOT_PARAM: return 1;
+    case SLOT_PARAM:
+    case SLOT_INPUT: return 1;
     case SLOT_HYPER: return s->has_default ? s->def : NAN;
     case SLOT_STATE: return s->init;
     case SLOT_PROP: return strcmp(s->name, "gbits") == 0 ? 32 : 1;
@@ -31,6 +32,7 @@ static double evaluate(const IrModule *m, const Ins *i, const double *v)
     if (i->op == IR_CONST) return i->lit.num;
     if (i->op == IR_LOAD) return first_value(&m->slots[i->lit.slot]);
     if (i->op == IR_ROUND) return (float)x[0];
+    if (i->op == IR_NORMAL || i->op == IR_UNIFORM || i->op == IR_RADEMACHER) return 1;
     if (!ir_is_reduce(i))
         return ir_eval((Op)i->op, i->dtype == DT_F64, x[0], x[1], x[2]); /* exact for comparisons */
     ReduceOp op = (ReduceOp)(i->op - IR_RED);
@@ -115,7 +117,7 @@ void lint_storage(DiagSink *d, const IrModule *m, const DType *storage)
         const IrBody *b = &m->bodies[k];
         for (uint32_t i = 0; i < b->nstores; i++) {
             const Slot *s = &m->slots[b->stores[i].slot];
-            if (s->kind != SLOT_STATE || !rate_is_elementwise(s->rate)) continue;
+            if (s->kind != SLOT_STATE || !rate_is_element(s->rate)) continue;
             if (storage[s->index] != DT_F16) continue;
             if (!holds_square(m->arena, b, b->stores[i].value)) continue;
             Diag *w = diag_report(d, DIAG_F16_SQUARE, s->loc, s->name);

@@ -4,10 +4,12 @@
  * Lane = i mod 128; each lane is an f64 accumulator that takes its elements in increasing i; lanes
  * fold by halves 64 … 1 with lane j taking lane j + half as the second operand; chunks meet in the
  * aligned binary tree N(k, i) = N(k-1, 2i) + N(k-1, 2i+1), a missing right child skipped; so do
- * tensors, in byte order of their names.
+ * tensors, in byte order of their names. Where a body looks at rows, columns or blocks, tiles take
+ * the place of chunks.
  */
 #ifndef CODEGEN_REDUCE_H
 #define CODEGEN_REDUCE_H
+#include "abi.h"
 #include "frontend/frontend.h"
 #include <stddef.h>
 
@@ -20,7 +22,7 @@ double reduce_fold_lanes(ReduceOp op, double *lanes); /* 128 lanes; overwrites t
  * or none present: identity. */
 double reduce_tree(ReduceOp op, const double *v, size_t n, size_t stride,
                    const unsigned char *present);
-/* One chunk: at most 4096 values to 128 lanes, folded. y NULL but for dot; `present` (may be NULL)
+/* One chunk (or run): values to 128 lanes, folded. y NULL but for dot; `present` (may be NULL)
  * marks values that take no part. */
 double reduce_chunk(ReduceOp op, const double *x, const double *y, size_t n,
                     const unsigned char *present);
@@ -34,4 +36,27 @@ double reduce_array(ReduceOp op, const void *x, DType x_type, const void *y, DTy
                     size_t n);
 /* a[i] = merge(a[i], b[i]). */
 void reduce_merge_array(ReduceOp op, double *a, const double *b, size_t n);
+
+/* ---- tiles ----------------------------------------------------------------------------------- */
+
+/* How a view other than flat cuts a tensor (docs/numerics.md): each matrix into tiles of `tall` rows
+ * (the last may have fewer) times strips of DS_CHUNK columns. The last row of a view of blocks may
+ * be short: numel < rows * cols. */
+typedef struct Tiles {
+    int64_t numel, rows, cols, mats;
+    int64_t tall;
+    int64_t tiles, strips; /* tiles of rows, strips of columns, of one matrix */
+    int64_t count;         /* mats * tiles * strips: ordered by matrix, tile of rows, strip */
+} Tiles;
+Tiles tiles_of(int64_t numel, int64_t rows, int64_t cols, int64_t mats);
+/* Tile number `index` as a row of the table of work (abi.h). */
+DsRow tiles_row(const Tiles *t, int64_t tensor, int64_t index);
+
+/* The reductions of one tensor's values x (and y, for dot), written down from their definition.
+ * To rows or blocks: out[mats * rows]; to columns: out[mats * cols]. */
+void reduce_rows(ReduceOp op, const Tiles *t, const double *x, const double *y, double *out);
+void reduce_cols(ReduceOp op, const Tiles *t, const double *x, const double *y, double *out);
+/* Tiles [first, end), which meet in the tree: those of a matrix, or all of the tensor. */
+double reduce_tiles(ReduceOp op, const Tiles *t, const double *x, const double *y, int64_t first,
+                    int64_t end);
 #endif
