@@ -165,28 +165,18 @@ static bool build_variant(const Plan *p, const Variant *v, const BackendOptions 
     StrBuf text = {.arena = why->arena};
     if (refuse_f64(p, why) || !find_level(o, &level, why)) return false;
     emit_tile_kernels(&text, p, v, &uses);
-    Image *image = compile(p, text.text, &uses, level, v->nkernels, why);
-    if (!image) return false;
+    const char **names = ARENA_ARRAY(why->arena, const char *, v->nkernels + 1);
     for (uint32_t i = 0; i < v->nkernels; i++) {
-        char name[16];
-        snprintf(name, sizeof name, "k%d", v->kernels[i].phase);
-        image->functions[i] = tcc_image_symbol(&image->code, name);
-    }
-    *out = (BuiltVariant){(DsKernelFn *)image->functions, uses.scratch_bytes, image};
-    return true;
-}
-
-/* Names of the programs, then of the commit programs. */
-static const char **program_names(Arena *a, const Plan *p)
-{
-    const char **names = ARENA_ARRAY(a, const char *, p->nprograms + p->ncommit + 1);
-    for (uint32_t i = 0; i < p->nprograms + p->ncommit; i++) {
-        StrBuf name = {.arena = a};
-        emit_program_name(&name, p,
-                          i < p->nprograms ? &p->programs[i] : &p->commit[i - p->nprograms]);
+        StrBuf name = {.arena = why->arena};
+        emit_kernel_name(&name, v, &v->kernels[i]);
         names[i] = name.text;
     }
-    return names;
+    Image *image = compile(p, text.text, &uses, level, v->nkernels, why);
+    if (!image) return false;
+    for (uint32_t i = 0; i < v->nkernels; i++)
+        image->functions[i] = tcc_image_symbol(&image->code, names[i]);
+    *out = (BuiltVariant){(DsKernelFn *)image->functions, uses.scratch_bytes, image};
+    return true;
 }
 
 static bool build_scalars(const Plan *p, const BackendOptions *o, BuiltScalars *out, StrBuf *why)
@@ -194,16 +184,14 @@ static bool build_scalars(const Plan *p, const BackendOptions *o, BuiltScalars *
     TileLevel level;
     StrBuf text = {.arena = why->arena};
     if (refuse_f64(p, why) || !find_level(o, &level, why)) return false;
-    emit_tile_scalars(&text, p);
+    emit_tile_scalars(&text, p, true);
     /* Before the image, which an arena without memory would jump away from. */
-    const char **names = program_names(why->arena, p);
-    uint32_t n = p->nprograms + p->ncommit;
+    uint32_t n;
+    const char **names = emit_all_names(why->arena, p, "", &n);
     Image *image = compile(p, text.text ? text.text : "", NULL, level, n, why);
     if (!image) return false;
     for (uint32_t i = 0; i < n; i++) image->functions[i] = tcc_image_symbol(&image->code, names[i]);
-    *out = (BuiltScalars){.programs = (DsScalarFn *)image->functions,
-                          .commit = (DsScalarFn *)image->functions + p->nprograms,
-                          .image = image};
+    *out = emit_all_built(p, image->functions, image);
     return true;
 }
 

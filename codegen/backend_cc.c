@@ -240,8 +240,12 @@ static bool cc_build_variant(const Plan *p, const Variant *v, const BackendOptio
     StrBuf text = {.arena = a};
     emit_standalone_c(p, v, &text, NULL);
     const char **names = ARENA_ARRAY(a, const char *, v->nkernels + 1);
-    for (uint32_t i = 0; i < v->nkernels; i++)
-        names[i] = arena_printf(a, "%s_k%d", emit_module_name(a, p), v->kernels[i].phase);
+    for (uint32_t i = 0; i < v->nkernels; i++) {
+        StrBuf name = {.arena = a};
+        sb_printf(&name, "%s_", emit_module_name(a, p));
+        emit_kernel_name(&name, v, &v->kernels[i]);
+        names[i] = name.text;
+    }
     CcImage *image = load(a, text.text, names, v->nkernels, o, why);
     if (image) *out = (BuiltVariant){(DsKernelFn *)image->functions, 0, image};
     return image != NULL;
@@ -252,20 +256,11 @@ static bool cc_build_scalars(const Plan *p, const BackendOptions *o, BuiltScalar
     Arena *a = why->arena;
     StrBuf text = {.arena = a};
     emit_c_scalars(&text, p);
-    uint32_t n = p->nprograms + p->ncommit;
-    const char **names = ARENA_ARRAY(a, const char *, n + 1);
-    for (uint32_t i = 0; i < n; i++) {
-        StrBuf name = {.arena = a};
-        sb_printf(&name, "%s_", emit_module_name(a, p));
-        emit_program_name(&name, p,
-                          i < p->nprograms ? &p->programs[i] : &p->commit[i - p->nprograms]);
-        names[i] = name.text;
-    }
+    uint32_t n;
+    const char **names =
+        emit_all_names(a, p, arena_printf(a, "%s_", emit_module_name(a, p)), &n);
     CcImage *image = load(a, text.text, names, n, o, why);
-    if (image)
-        *out = (BuiltScalars){.programs = (DsScalarFn *)image->functions,
-                              .commit = (DsScalarFn *)image->functions + p->nprograms,
-                              .image = image};
+    if (image) *out = emit_all_built(p, image->functions, image);
     return image != NULL;
 }
 

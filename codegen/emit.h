@@ -42,15 +42,49 @@ void emit_ins_text(StrBuf *out, const IrBody *b, const Ins *ins);
 void emit_scalar_read(StrBuf *out, const Plan *p, uint32_t body, IrRef ref, const EmitStyle *s,
                       const char *const *blocks);
 
-/* "s0_group", "commit_tensor": the name of a scalar program's function, without the module's
- * prefix. */
+/* "s0_group", "commit_tensor", of body 2 "s0_tensor_2": the name of a scalar program's function,
+ * without the module's prefix; "v0_row", "vcommit_col" of a vector program's; "k0" of a kernel's. */
 void emit_program_name(StrBuf *out, const Plan *p, const ScalarProgram *sp);
+void emit_vector_name(StrBuf *out, const Plan *p, const VectorProgram *vp);
+void emit_kernel_name(StrBuf *out, const Variant *v, const Kernel *k);
+/* The names of all programs of a plan behind `prefix`: scalar, their commits, vector, theirs; and
+ * what was built, their addresses being in this order. */
+const char **emit_all_names(Arena *a, const Plan *p, const char *prefix, uint32_t *n);
+BuiltScalars emit_all_built(const Plan *p, void **functions, void *image);
 /* The statements of a scalar program, indented by four. */
 void emit_scalar_statements(StrBuf *out, const Plan *p, const ScalarProgram *sp, const EmitStyle *s,
                             const char *const *blocks);
 /* The function: `<head>(double *global, double *group, double *cls, double *tensor)` and its body.
  */
 void emit_scalar_function(StrBuf *out, const Plan *p, const ScalarProgram *sp, const char *head);
+
+/* ---- vectors -------------------------------------------------------------------------------- */
+
+/* How vectors are written in a language: types of what lies in memory, by dtype, and of indices. */
+typedef struct VectorStyle {
+    const EmitStyle *values;
+    const char *memory[DT_COUNT], *index;
+} VectorStyle;
+extern const VectorStyle emit_vectors_tile; /* float, long; emit_c.c has that of standalone C */
+
+/* Where a vector value can be read: the index of its pointer, and what lies there. */
+typedef struct VectorAt {
+    uint32_t ptr;
+    DType memory;
+} VectorAt;
+VectorAt emit_vector_at(const Plan *p, uint32_t body, IrRef ref);
+/* `const float v12 = ((const float *)t->ptr[5])[index];` without indentation or newline. */
+void emit_vector_read(StrBuf *out, const Plan *p, uint32_t body, IrRef ref, const VectorStyle *s,
+                      const char *index);
+/* The function of a vector program: `<head>(const DsArgs *args, long begin, long end)` and its
+ * body. */
+void emit_vector_function(StrBuf *out, const Plan *p, const VectorProgram *vp, const char *head,
+                          const VectorStyle *s);
+/* How many pointers a tensor row has: slots, the body's vectors, temporaries. */
+static inline uint32_t emit_pointer_count(const Plan *p, const Variant *v)
+{
+    return plan_first_temp(p, v->body) + v->ntemps;
+}
 
 /* ---- kernels -------------------------------------------------------------------------------- */
 
@@ -60,6 +94,10 @@ typedef struct KernelInfo {
     uint32_t nconsts;
     IrRef *scalars; /* scalars read from blocks, guards included */
     uint32_t nscalars;
+    IrRef *matrices; /* values of matrix rate */
+    uint32_t nmatrices;
+    IrRef *vectors; /* values of rows, columns and blocks */
+    uint32_t nvectors;
     IrRef *guards; /* distinct guards of its stores and reductions */
     uint32_t nguards;
     bool always;     /* something in it has no guard: it cannot be left out */

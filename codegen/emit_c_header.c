@@ -35,7 +35,7 @@ void emit_block_comment(StrBuf *out, const Plan *p, const char *lead)
         sb_puts(out, "\n");
         for (uint32_t i = 0; i < p->m->nslots; i++) {
             const Slot *s = &p->m->slots[i];
-            if (rate_is_elementwise(s->rate) || s->level != l) continue;
+            if (!rate_is_scalar(s->rate) || s->level != l) continue;
             sb_printf(out, "%s  [%u] %s, %s", lead, (unsigned)s->index, s->name, slot_what(s));
             if (s->kind == SLOT_HYPER && s->has_default) {
                 sb_puts(out, ", ");
@@ -142,7 +142,7 @@ void emit_places_enum(StrBuf *out, const Plan *p, const Variant *v)
     sb_puts(out, "    /* where slots stand in their blocks */\n");
     for (uint32_t i = 0; i < p->m->nslots; i++) {
         const Slot *s = &p->m->slots[i];
-        if (!rate_is_elementwise(s->rate) && s->kind != SLOT_RESULT)
+        if (rate_is_scalar(s->rate) && s->kind != SLOT_RESULT)
             sb_printf(out, "    %s_%s_%s = %u,\n", big, emit_upper(a, emit_level_names[s->level]),
                       emit_slot_name(a, p, i), (unsigned)s->index);
     }
@@ -221,7 +221,7 @@ static void state_type(StrBuf *out, const Plan *p, const char *module)
     sb_printf(out, "typedef struct %s_state {\n", module);
     for (uint32_t i = 0; i < p->m->nslots; i++) {
         const Slot *s = &p->m->slots[i];
-        if (rate_is_elementwise(s->rate) || (s->kind != SLOT_STATE && s->kind != SLOT_EXPORT))
+        if (!rate_is_scalar(s->rate) || (s->kind != SLOT_STATE && s->kind != SLOT_EXPORT))
             continue;
         sb_printf(out, "    double %s; /* ", emit_slot_name(a, p, i));
         sb_puts(out, s->kind == SLOT_STATE ? "starts at " : "written by the step");

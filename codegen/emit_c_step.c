@@ -13,7 +13,7 @@
 
 static bool is_scalar(const Slot *s)
 {
-    return !rate_is_elementwise(s->rate);
+    return rate_is_scalar(s->rate);
 }
 
 static bool is_kept(const Slot *s)

@@ -23,7 +23,11 @@ static void add_once(IrRef *list, uint32_t *n, IrRef ref)
 static void use_scalar(KernelInfo *k, const IrBody *b, IrRef ref)
 {
     if (ref == IR_NONE || plan_is_element(b, ref)) return;
-    if (b->ins[ref].op == IR_CONST)
+    if (b->ins[ref].rate == RATE_MATRIX)
+        add_once(k->matrices, &k->nmatrices, ref);
+    else if (plan_is_vector(b, ref))
+        add_once(k->vectors, &k->nvectors, ref);
+    else if (b->ins[ref].op == IR_CONST)
         add_once(k->consts, &k->nconsts, ref);
     else
         add_once(k->scalars, &k->nscalars, ref);
@@ -42,10 +46,12 @@ static void use_guard(KernelInfo *k, const IrBody *b, IrRef guard)
 KernelInfo emit_kernel_info(Arena *a, const Plan *p, const Variant *v, const Kernel *k)
 {
     const IrBody *b = &p->m->bodies[v->body];
-    uint32_t nelem = p->m->nelem + v->ntemps;
+    uint32_t nelem = emit_pointer_count(p, v);
     KernelInfo info = {
         .consts = ARENA_ARRAY(a, IrRef, b->n + 1),
         .scalars = ARENA_ARRAY(a, IrRef, b->n + 1),
+        .matrices = ARENA_ARRAY(a, IrRef, b->n + 1),
+        .vectors = ARENA_ARRAY(a, IrRef, b->n + 1),
         .guards = ARENA_ARRAY(a, IrRef, b->n + 1),
         .loads = ARENA_ARRAY(a, uint8_t, nelem + 1),
         .stores = ARENA_ARRAY(a, uint8_t, nelem + 1),
@@ -77,6 +83,68 @@ void emit_element_value(StrBuf *out, const Plan *p, const Variant *v, IrRef ref,
     sb_printf(out, "const %s v%u = ", emit_type(s, (DType)ins->dtype), (unsigned)ref);
     emit_ins_text(out, b, ins);
     sb_puts(out, ";");
+}
+
+static void put_body(StrBuf *out, uint32_t body)
+{
+    if (body) sb_printf(out, "_%u", (unsigned)body);
+}
+
+void emit_kernel_name(StrBuf *out, const Variant *v, const Kernel *k)
+{
+    sb_printf(out, "k%d", k->phase);
+    put_body(out, v->body);
+}
+
+void emit_program_name(StrBuf *out, const Plan *p, const ScalarProgram *sp)
+{
+    bool commit = p->ncommit && sp >= p->commit && sp < p->commit + p->ncommit;
+    if (commit)
+        sb_printf(out, "commit_%s", emit_level_names[sp->level]);
+    else
+        sb_printf(out, "s%d_%s", sp->phase, emit_level_names[sp->level]);
+    put_body(out, sp->body);
+}
+
+void emit_vector_name(StrBuf *out, const Plan *p, const VectorProgram *vp)
+{
+    bool commit = p->nvcommit && vp >= p->vcommit && vp < p->vcommit + p->nvcommit;
+    if (commit)
+        sb_printf(out, "vcommit_%s", rate_name(vp->rate));
+    else
+        sb_printf(out, "v%d_%s", vp->phase, rate_name(vp->rate));
+    put_body(out, vp->body);
+}
+
+const char **emit_all_names(Arena *a, const Plan *p, const char *prefix, uint32_t *n)
+{
+    uint32_t scalar = p->nprograms + p->ncommit;
+    *n = scalar + p->nvprograms + p->nvcommit;
+    const char **names = ARENA_ARRAY(a, const char *, *n + 1);
+    for (uint32_t i = 0; i < *n; i++) {
+        StrBuf name = {.arena = a};
+        sb_puts(&name, prefix);
+        if (i < scalar)
+            emit_program_name(&name, p,
+                              i < p->nprograms ? &p->programs[i] : &p->commit[i - p->nprograms]);
+        else
+            emit_vector_name(&name, p,
+                             i - scalar < p->nvprograms
+                                 ? &p->vprograms[i - scalar]
+                                 : &p->vcommit[i - scalar - p->nvprograms]);
+        names[i] = name.text;
+    }
+    return names;
+}
+
+BuiltScalars emit_all_built(const Plan *p, void **functions, void *image)
+{
+    void **vectors = functions + p->nprograms + p->ncommit;
+    return (BuiltScalars){.programs = (DsScalarFn *)functions,
+                          .commit = (DsScalarFn *)functions + p->nprograms,
+                          .vprograms = (DsVectorFn *)vectors,
+                          .vcommit = (DsVectorFn *)vectors + p->nvprograms,
+                          .image = image};
 }
 
 void emit_line_end(StrBuf *out, const Plan *p, uint32_t body, IrRef ref, int *line)
@@ -295,7 +363,7 @@ static bool is_safe(const char *s)
 static const Slot *elem_slot(const IrModule *m, uint32_t elem)
 {
     for (uint32_t i = 0; i < m->nslots; i++) {
-        if (rate_is_elementwise(m->slots[i].rate) && m->slots[i].index == elem) return &m->slots[i];
+        if (!rate_is_scalar(m->slots[i].rate) && m->slots[i].index == elem) return &m->slots[i];
     }
     return NULL;
 }
@@ -330,7 +398,7 @@ const char *emit_slot_name(Arena *a, const Plan *p, uint32_t slot)
     size_t n = 0;
     for (uint32_t i = 0; i <= slot; i++) {
         const Slot *s = &p->m->slots[i];
-        if (i < slot && (rate_is_elementwise(s->rate) || s->kind == SLOT_RESULT)) continue;
+        if (i < slot && (!rate_is_scalar(s->rate) || s->kind == SLOT_RESULT)) continue;
         const char *plain = slot_identifier(a, s);
         names[n] = plain;
         for (int k = 2; is_in(names, n, names[n]); k++)
@@ -352,8 +420,11 @@ const char *emit_module_name(Arena *a, const Plan *p)
 uint32_t emit_npartial(const Plan *p, int phase)
 {
     uint32_t n = 0;
-    for (uint32_t i = 0; i < p->nreduces; i++)
-        n += p->reduces[i].phase == phase && !p->reduces[i].of_scalars;
+    for (uint32_t i = 0; i < p->nreduces; i++) {
+        const PlanReduce *r = &p->reduces[i];
+        bool column = r->from == FROM_ELEMENTS && !rate_is_elementwise(r->rate);
+        if (r->phase == phase && column && r->partial >= n) n = r->partial + 1;
+    }
     return n;
 }
 

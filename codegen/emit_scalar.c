@@ -158,15 +158,6 @@ void emit_scalar_read(StrBuf *out, const Plan *p, uint32_t body, IrRef ref, cons
     sb_puts(out, ";");
 }
 
-void emit_program_name(StrBuf *out, const Plan *p, const ScalarProgram *sp)
-{
-    bool commit = p->ncommit && sp >= p->commit && sp < p->commit + p->ncommit;
-    if (commit)
-        sb_printf(out, "commit_%s", emit_level_names[sp->level]);
-    else
-        sb_printf(out, "s%d_%s", sp->phase, emit_level_names[sp->level]);
-}
-
 /* State of one program's emission: which values are locals already. */
 typedef struct Locals {
     StrBuf *out;

@@ -10,39 +10,10 @@
  *         t_axpby(k, e2, v12, e2, v16, e1);
  *         e1 += k * 4, e2 += k * 4;
  */
-#include "emit_tile.h"
-#include "emit.h"
-#include "tile/tile.h"
+#include "emit_tile_internal.h"
 #include <string.h>
 
-/* A tile is long enough to hide the calls and to read memory in runs, and short enough for L1: 384
- * was the fastest length in every cache and in DRAM (Zen 4, AdamW on 16 M elements: 0.62 ns per
- * element against 0.68 for 128 and 256). Prefetching by instruction, near or far, made DRAM 1.3
- * to 1.7 times slower there, as it did on Zen 3: there is none. The pitch keeps registers of one
- * element from sharing the low 12 bits of their addresses, by which loads and stores are told
- * apart. */
-enum {
-    TILE_LENGTH = 384,
-    TILE_PITCH = TILE_LENGTH * 4 + 64,
-    WHOLE_CHUNK = DS_CHUNK,
-    MAX_CONDS = 2
-};
-
-typedef struct Emitter {
-    StrBuf *out;
-    const Plan *p;
-    const Variant *v;
-    const Kernel *k;
-    const IrBody *b;
-    const TileProgram *t;
-    TileUses *uses;
-    IrRef conds[MAX_CONDS];
-    uint32_t nconds, nregs;
-    TileProgram *versions[1 << MAX_CONDS];
-    bool *scalar; /* per instruction: a scalar that some version reads */
-} Emitter;
-
-static int element_size(const Emitter *e, uint32_t elem)
+int tile_element_size(const Emitter *e, uint32_t elem)
 {
     return elem < e->p->m->nelem ? dtype_size(e->v->storage[elem]) : 4;
 }
@@ -68,12 +39,19 @@ static void put_value(const Emitter *e, IrRef ref)
         sb_printf(e->out, "v%u", (unsigned)ref);
 }
 
-static void put_args(const Emitter *e, const TileCall *c)
+void tile_emit_args(const Emitter *e, const TileCall *c, const char *lead)
 {
     for (int i = 0; i < c->nargs; i++) {
         sb_puts(e->out, ", ");
         put_value(e, c->args[i]);
+        if (*lead && rate_is_elementwise(e->b->ins[c->args[i]].rate))
+            sb_printf(e->out, " + %s * 4", lead);
     }
+}
+
+static void put_args(const Emitter *e, const TileCall *c)
+{
+    tile_emit_args(e, c, "");
     sb_puts(e->out, ");\n");
 }
 
@@ -85,20 +63,23 @@ static const char *op_name(int op)
                                          [TILE_STORE_BF16] = "store_bf16",
                                          [TILE_NORMAL] = "normal",
                                          [TILE_UNIFORM] = "uniform",
-                                         [TILE_RADEMACHER] = "rademacher"};
+                                         [TILE_RADEMACHER] = "rademacher",
+                                         [TILE_LANES] = "lanes",
+                                         [TILE_SPREAD_ROW] = "spread_row",
+                                         [TILE_SPREAD_COL] = "spread_col",
+                                         [TILE_SPREAD_ROW_B] = "spread_row_b",
+                                         [TILE_SPREAD_COL_B] = "spread_col_b",
+                                         [TILE_SPREAD_ROW_D] = "spread_row_d",
+                                         [TILE_SPREAD_COL_D] = "spread_col_d",
+                                         [TILE_FILL_D] = "fill_d"};
     return tile_info[op].name ? tile_info[op].name : others[op];
-}
-
-static void use(const Emitter *e, int op)
-{
-    e->uses->op[op] = true;
 }
 
 /* ---- calls ----------------------------------------------------------------------------------- */
 
 static void emit_op(const Emitter *e, const TileCall *c)
 {
-    use(e, c->op);
+    tile_use(e, c->op);
     sb_printf(e->out, "t_%s(k, ", op_name(c->op));
     put_tile(e, c->out[0]);
     put_args(e, c);
@@ -145,7 +126,7 @@ static void emit_choice(const Emitter *e, const TileCall *c)
         const Ins *ins = &e->b->ins[c->args[i]];
         if (rate_is_elementwise(ins->rate)) continue;
         int op = ins->dtype == DT_BOOL ? TILE_fill_c : TILE_fill_s;
-        use(e, op);
+        tile_use(e, op);
         sb_printf(e->out, "            if (%sv%u) t_%s(k, r%u, v%u);\n", i ? "!" : "",
                   (unsigned)c->cond, op_name(op), (unsigned)reg, (unsigned)c->args[i]);
     }
@@ -153,7 +134,7 @@ static void emit_choice(const Emitter *e, const TileCall *c)
 
 static void emit_load(const Emitter *e, const TileCall *c)
 {
-    use(e, c->op);
+    tile_use(e, c->op);
     sb_printf(e->out, "            t_%s(k, ", op_name(c->op));
     put_tile(e, c->out[0]);
     sb_printf(e->out, ", e%u);\n", (unsigned)c->elem);
@@ -162,11 +143,11 @@ static void emit_load(const Emitter *e, const TileCall *c)
 static void emit_store(const Emitter *e, const TileCall *c)
 {
     bool tile = rate_is_elementwise(e->b->ins[c->args[0]].rate);
-    use(e, c->op);
+    tile_use(e, c->op);
     sb_puts(e->out, "            ");
     if (c->guard != IR_NONE) sb_printf(e->out, "if (v%u) ", (unsigned)c->guard);
     if (!tile && c->op != TILE_fill_s) {
-        use(e, TILE_fill_s);
+        tile_use(e, TILE_fill_s);
         sb_printf(e->out, "{ t_fill_s(k, r%u, v%u); t_%s(k, e%u, r%u); }\n", (unsigned)c->reg,
                   (unsigned)c->args[0], op_name(c->op), (unsigned)c->elem, (unsigned)c->reg);
         return;
@@ -175,47 +156,45 @@ static void emit_store(const Emitter *e, const TileCall *c)
     put_args(e, c);
 }
 
-static const PlanReduce *reduce_of(const Emitter *e, uint32_t number)
+/* Draws are numbered by the elements of the tensor. */
+static void emit_draw(const Emitter *e, const TileCall *c)
 {
-    return &e->p->reduces[e->k->reduces[number]];
-}
-
-/* A guard that is always true is none. */
-static IrRef reduce_guard(const Emitter *e, uint32_t number)
-{
-    IrRef guard = e->b->ins[reduce_of(e, number)->ins].arg[2];
-    bool always = guard == IR_NONE || e->b->ins[guard].op == IR_CONST;
-    return always ? IR_NONE : guard;
+    tile_use(e, c->op);
+    sb_printf(e->out, "            t_%s(k, ", op_name(c->op));
+    put_tile(e, c->out[0]);
+    tile_emit_args(e, c, "");
+    sb_printf(e->out, ", %uu, %s);\n", (unsigned)c->elem,
+              e->view ? "at + q" : "row->first + row->count - n");
 }
 
 static void emit_reduce(const Emitter *e, const TileCall *c)
 {
-    use(e, c->op);
+    if (e->view) {
+        tile_emit_view_reduce(e, c);
+        return;
+    }
+    tile_use(e, c->op);
     sb_puts(e->out, "            ");
-    if (reduce_guard(e, c->reduce) != IR_NONE)
-        sb_printf(e->out, "if (v%u) ", (unsigned)reduce_guard(e, c->reduce));
+    if (tile_reduce_guard(e, c->reduce) != IR_NONE)
+        sb_printf(e->out, "if (v%u) ", (unsigned)tile_reduce_guard(e, c->reduce));
     sb_printf(e->out, "r_%s(k, l%u", op_name(c->op), (unsigned)c->reduce);
     put_args(e, c);
 }
 
-static void emit_call(const Emitter *e, const TileCall *c)
+void tile_emit_call(const Emitter *e, const TileCall *c)
 {
     switch (c->kind) {
     case CALL_OP: emit_call_op(e, c); break;
     case CALL_LOAD:
     case CALL_COPY: emit_load(e, c); break;
     case CALL_CHOICE: emit_choice(e, c); break;
+    case CALL_DRAW: emit_draw(e, c); break;
     case CALL_STORE: emit_store(e, c); break;
     case CALL_REDUCE: emit_reduce(e, c); break;
     }
 }
 
 /* ---- rows ------------------------------------------------------------------------------------ */
-
-static ReduceOp reduce_op(const Emitter *e, uint32_t number)
-{
-    return (ReduceOp)(e->b->ins[reduce_of(e, number)->ins].op - IR_RED);
-}
 
 static void emit_uniforms(const Emitter *e)
 {
@@ -231,7 +210,10 @@ static void emit_uniforms(const Emitter *e)
     for (IrRef ref = 0; ref < e->b->n; ref++) {
         if (!e->scalar[ref]) continue;
         sb_puts(e->out, "        ");
-        emit_scalar_read(e->out, e->p, e->v->body, ref, &emit_style_c, emit_blocks);
+        if (e->b->ins[ref].rate == RATE_MATRIX)
+            emit_vector_read(e->out, e->p, e->v->body, ref, &emit_vectors_tile, "row->matrix");
+        else
+            emit_scalar_read(e->out, e->p, e->v->body, ref, &emit_style_c, emit_blocks);
         sb_puts(e->out, "\n");
     }
 }
@@ -243,24 +225,19 @@ static void emit_skip(const Emitter *e)
         if (e->k->stores[i].guard == IR_NONE) return;
     }
     for (uint32_t i = 0; i < e->k->nreduces; i++) {
-        if (reduce_guard(e, i) == IR_NONE) return;
+        if (tile_reduce_guard(e, i) == IR_NONE) return;
     }
     sb_puts(e->out, "        if (!(");
     for (uint32_t i = 0; i < e->k->nstores; i++)
         sb_printf(e->out, "%sv%u", i ? " | " : "", (unsigned)e->k->stores[i].guard);
     for (uint32_t i = 0; i < e->k->nreduces; i++)
-        sb_printf(e->out, "%sv%u", i || e->k->nstores ? " | " : "", (unsigned)reduce_guard(e, i));
+        sb_printf(e->out, "%sv%u", i || e->k->nstores ? " | " : "", (unsigned)tile_reduce_guard(e, i));
     sb_puts(e->out, ")) {\n");
-    for (uint32_t i = 0; i < e->k->nreduces; i++) {
-        sb_printf(e->out, "            a->partial[begin * a->npartial + %u] = ",
-                  (unsigned)reduce_of(e, i)->partial);
-        emit_literal(e->out, reduce_info[reduce_op(e, i)].identity, DT_F64);
-        sb_puts(e->out, ";\n");
-    }
+    tile_emit_identities(e);
     sb_puts(e->out, "            continue;\n        }\n");
 }
 
-static bool touches(const Emitter *e, uint32_t elem)
+bool tile_touches(const Emitter *e, uint32_t elem)
 {
     for (uint32_t i = 0; i < e->k->nvals; i++) {
         if (e->k->vals[i].how != VAL_COMPUTE && e->k->vals[i].elem == elem) return true;
@@ -275,7 +252,7 @@ static const char *elem_name(const Emitter *e, uint32_t elem)
 {
     const IrModule *m = e->p->m;
     for (uint32_t i = 0; i < m->nslots; i++) {
-        if (rate_is_elementwise(m->slots[i].rate) && m->slots[i].index == elem)
+        if (!rate_is_scalar(m->slots[i].rate) && m->slots[i].index == elem)
             return m->slots[i].name;
     }
     return "temporary";
@@ -283,21 +260,25 @@ static const char *elem_name(const Emitter *e, uint32_t elem)
 
 static uint32_t element_count(const Emitter *e)
 {
-    return e->p->m->nelem + e->v->ntemps;
+    return emit_pointer_count(e->p, e->v);
 }
 
 static void emit_elements(const Emitter *e)
 {
     for (uint32_t i = 0; i < element_count(e); i++) {
-        if (touches(e, i))
+        if (tile_touches(e, i))
             sb_printf(e->out,
                       "        char *e%u = (char *)t->ptr[%u] + row->first * %d; /* %s */\n",
-                      (unsigned)i, (unsigned)i, element_size(e, i), elem_name(e, i));
+                      (unsigned)i, (unsigned)i, tile_element_size(e, i), elem_name(e, i));
     }
 }
 
 static void emit_tiles(Emitter *e, const TileProgram *t)
 {
+    if (e->view) {
+        tile_emit_lines(e, t);
+        return;
+    }
     /* What calls leave for later ones should stay in L1, and scratch holds one tile of it; a single
      * call that needs no scratch has nothing to leave. (A scalar goes to 16-bit storage by way of
      * scratch in one call.) */
@@ -305,10 +286,10 @@ static void emit_tiles(Emitter *e, const TileProgram *t)
     e->t = t;
     sb_puts(e->out, "        for (long n = row->count, k; n > 0; n -= k) {\n");
     sb_printf(e->out, "            k = n < %d ? n : %d;\n", length, length);
-    for (uint32_t i = 0; i < t->ncalls; i++) emit_call(e, t->calls[i]);
+    for (uint32_t i = 0; i < t->ncalls; i++) tile_emit_call(e, t->calls[i]);
     for (uint32_t i = 0; i < element_count(e); i++) {
-        if (touches(e, i))
-            sb_printf(e->out, "            e%u += k * %d;\n", (unsigned)i, element_size(e, i));
+        if (tile_touches(e, i))
+            sb_printf(e->out, "            e%u += k * %d;\n", (unsigned)i, tile_element_size(e, i));
     }
     sb_puts(e->out, "        }\n");
 }
@@ -330,9 +311,10 @@ static void emit_versions(Emitter *e)
 static void emit_lanes(const Emitter *e)
 {
     for (uint32_t i = 0; i < e->k->nreduces; i++) {
-        use(e, TILE_LANES);
+        if (tile_reduces_rows(e, i) || tile_reduces_cols(e, i)) continue;
+        tile_use(e, TILE_LANES);
         sb_printf(e->out, "        t_lanes(l%u, ", (unsigned)i);
-        emit_literal(e->out, reduce_info[reduce_op(e, i)].identity, DT_F64);
+        emit_literal(e->out, reduce_info[tile_reduce_op(e, i)].identity, DT_F64);
         sb_puts(e->out, ");\n");
     }
 }
@@ -340,9 +322,10 @@ static void emit_lanes(const Emitter *e)
 static void emit_folds(const Emitter *e)
 {
     for (uint32_t i = 0; i < e->k->nreduces; i++) {
-        use(e, TILE_FOLD_SUM + (int)reduce_op(e, i));
+        if (tile_reduces_rows(e, i) || tile_reduces_cols(e, i)) continue;
+        tile_use(e, TILE_FOLD_SUM + (int)tile_reduce_op(e, i));
         sb_printf(e->out, "        a->partial[begin * a->npartial + %u] = fold_%s(l%u);\n",
-                  (unsigned)reduce_of(e, i)->partial, reduce_info[reduce_op(e, i)].name,
+                  (unsigned)tile_reduce(e, i)->partial, reduce_info[tile_reduce_op(e, i)].name,
                   (unsigned)i);
     }
 }
@@ -350,11 +333,17 @@ static void emit_folds(const Emitter *e)
 static void emit_scratch(const Emitter *e)
 {
     size_t at = 0;
-    for (uint32_t i = 0; i < e->k->nreduces; i++, at += DS_LANES * sizeof(double))
+    for (uint32_t i = 0; i < e->k->nreduces; i++) {
+        if (tile_reduces_cols(e, i)) continue;
         sb_printf(e->out, "    double *l%u = (double *)(scratch + %u);\n", (unsigned)i,
                   (unsigned)at);
+        at += DS_LANES * sizeof(double);
+    }
     for (uint32_t i = 0; i < e->nregs; i++, at += TILE_PITCH)
         sb_printf(e->out, "    char *r%u = scratch + %u;\n", (unsigned)i, (unsigned)at);
+    for (uint32_t i = 0; i < e->nvectors; i++, at += TILE_PITCH)
+        sb_printf(e->out, "    char *x%u = scratch + %u;\n", (unsigned)e->vectors[i],
+                  (unsigned)at);
     if (at > e->uses->scratch_bytes) e->uses->scratch_bytes = at;
 }
 
@@ -363,12 +352,21 @@ static void select_versions(Emitter *e)
     Arena *a = e->out->arena;
     e->nconds = tile_choices(e->p, e->v, e->k, e->conds, MAX_CONDS);
     e->scalar = ARENA_ARRAY(a, bool, e->b->n + 1);
+    bool *vector = ARENA_ARRAY(a, bool, e->b->n + 1);
     e->nregs = 0;
     for (uint32_t version = 0; version < 1u << e->nconds; version++) {
         TileProgram *t = tile_select(a, e->p, e->v, e->k, e->conds, e->nconds, version);
         e->versions[version] = t;
         e->nregs = t->nregs > e->nregs ? t->nregs : e->nregs;
-        for (IrRef ref = 0; ref < e->b->n; ref++) e->scalar[ref] |= t->scalar[ref];
+        for (IrRef ref = 0; ref < e->b->n; ref++) {
+            e->scalar[ref] |= t->scalar[ref];
+            vector[ref] |= t->loc[ref].kind == LOC_VECTOR;
+        }
+    }
+    e->nvectors = 0;
+    e->vectors = ARENA_ARRAY(a, IrRef, e->b->n + 1);
+    for (IrRef ref = 0; ref < e->b->n; ref++) {
+        if (vector[ref]) e->vectors[e->nvectors++] = ref;
     }
     for (uint32_t c = 0; c < e->nconds; c++) e->scalar[e->conds[c]] = true;
     for (uint32_t i = 0; i < e->k->nstores; i++) {
@@ -379,15 +377,20 @@ static void select_versions(Emitter *e)
 static void emit_kernel(Emitter *e)
 {
     select_versions(e);
-    sb_printf(e->out, "void k%d(const DsArgs *a, long begin, long end, char *scratch)\n{\n",
-              e->k->phase);
+    sb_puts(e->out, "void ");
+    emit_kernel_name(e->out, e->v, e->k);
+    sb_puts(e->out, "(const DsArgs *a, long begin, long end, char *scratch)\n{\n");
     emit_scratch(e);
     sb_puts(e->out, "    for (; begin < end; begin++) {\n"
                     "        const DsRow *row = a->rows + begin;\n"
                     "        const DsTensorRow *t = a->tensors + row->tensor;\n");
     emit_uniforms(e);
+    if (e->view) tile_emit_shape(e);
     emit_skip(e);
-    emit_elements(e);
+    if (e->view)
+        tile_emit_buffers(e);
+    else
+        emit_elements(e);
     emit_lanes(e);
     emit_versions(e);
     emit_folds(e);
@@ -404,18 +407,52 @@ static const char head[] =
     "typedef struct { const DsRow *rows; const DsTensorRow *tensors; "
     "double *partial; long npartial; } DsArgs;\n";
 
-static void declare_row(StrBuf *out, int op)
+static void declare_params(StrBuf *out, int op)
 {
     const TileRow *row = &tile_rows()[op];
-    bool reduce = tile_info[op].reduce >= 0;
-    sb_printf(out, "void %c_%s(long, %s", reduce ? 'r' : 't', tile_info[op].name,
-              reduce ? "double *" : "void *");
     for (int i = 0; i < row->nparams; i++)
         sb_puts(out, strchr("SD", row->kind[i]) ? ", float"
                      : row->kind[i] == 'C'      ? ", int"
                      : row->kind[i] == 'O'      ? ", void *"
                                                 : ", const void *");
     sb_puts(out, ");\n");
+}
+
+static void declare_row(StrBuf *out, int op)
+{
+    bool reduce = tile_info[op].reduce >= 0;
+    sb_printf(out, "void %c_%s(long, %s", reduce ? 'r' : 't', tile_info[op].name,
+              reduce ? "double *" : "void *");
+    declare_params(out, op);
+}
+
+/* The reduction whose rows or columns an operator reduces; -1: another operator. */
+static int reduction_of(int op)
+{
+    for (int k = 0; k < TILE_OP_COUNT && tile_info[k].name; k++) {
+        if (tile_info[k].reduce >= 0 && (tile_info[k].row == op || tile_info[k].col == op))
+            return k;
+    }
+    return -1;
+}
+
+static void declare_other(StrBuf *out, int op)
+{
+    int k = reduction_of(op);
+    if (k >= 0) {
+        sb_printf(out, "void %c_%s(long, long, double *", tile_info[k].row == op ? 'w' : 'c',
+                  tile_info[k].name);
+        declare_params(out, k);
+        return;
+    }
+    const char *params = op == TILE_LANES    ? "double *, double"
+                         : op == TILE_FILL_D ? "long, double *, double"
+                         : op >= TILE_SPREAD_ROW && op <= TILE_SPREAD_COL_D
+                             ? "long, long, void *, const void *"
+                         : op >= TILE_NORMAL && op <= TILE_RADEMACHER
+                             ? "long, void *, double, double, unsigned, long"
+                             : "long, void *, const void *";
+    sb_printf(out, "void t_%s(%s);\n", op_name(op), params);
 }
 
 static void declare_functions(StrBuf *out, const char *text)
@@ -434,13 +471,8 @@ static void declare_operators(StrBuf *out, const TileUses *uses)
             declare_row(out, op);
         else if (op >= TILE_FOLD_SUM && op < TILE_FOLD_SUM + RED_COUNT_)
             sb_printf(out, "double fold_%s(double *);\n", reduce_info[op - TILE_FOLD_SUM].name);
-        else if (op == TILE_LANES)
-            sb_puts(out, "void t_lanes(double *, double);\n");
-        else if (op == TILE_NORMAL || op == TILE_UNIFORM || op == TILE_RADEMACHER)
-            sb_printf(out, "void t_%s(long, void *, double, double, unsigned, long);\n",
-                      op_name(op));
         else
-            sb_printf(out, "void t_%s(long, void *, const void *);\n", op_name(op));
+            declare_other(out, op);
     }
 }
 
@@ -448,8 +480,9 @@ void tile_uses_name(StrBuf *out, int op)
 {
     if (op >= TILE_FOLD_SUM && op < TILE_FOLD_SUM + RED_COUNT_)
         sb_printf(out, "fold_%s", reduce_info[op - TILE_FOLD_SUM].name);
-    else if (op == TILE_LANES)
-        sb_puts(out, "t_lanes");
+    else if (reduction_of(op) >= 0)
+        sb_printf(out, "%c_%s", tile_info[reduction_of(op)].row == op ? 'w' : 'c',
+                  tile_info[reduction_of(op)].name);
     else
         sb_printf(out, "%c_%s", tile_info[op].name && tile_info[op].reduce >= 0 ? 'r' : 't',
                   op_name(op));
@@ -459,6 +492,7 @@ void emit_tile_kernels(StrBuf *out, const Plan *p, const Variant *v, TileUses *u
 {
     StrBuf body = {.arena = out->arena};
     Emitter e = {.out = &body, .p = p, .v = v, .b = &p->m->bodies[v->body], .uses = uses};
+    e.view = e.b->view != VIEW_FLAT;
     for (uint32_t i = 0; i < v->nkernels; i++) {
         e.k = &v->kernels[i];
         emit_kernel(&e);
@@ -469,7 +503,7 @@ void emit_tile_kernels(StrBuf *out, const Plan *p, const Variant *v, TileUses *u
     sb_puts(out, body.text ? body.text : "");
 }
 
-void emit_tile_scalars(StrBuf *out, const Plan *p)
+void emit_tile_scalars(StrBuf *out, const Plan *p, bool types)
 {
     StrBuf body = {.arena = out->arena};
     for (uint32_t i = 0; i < p->nprograms + p->ncommit; i++) {
@@ -479,6 +513,15 @@ void emit_tile_scalars(StrBuf *out, const Plan *p)
         emit_program_name(&name, p, sp);
         emit_scalar_function(&body, p, sp, name.text);
     }
+    for (uint32_t i = 0; i < p->nvprograms + p->nvcommit; i++) {
+        const VectorProgram *vp =
+            i < p->nvprograms ? &p->vprograms[i] : &p->vcommit[i - p->nvprograms];
+        StrBuf name = {.arena = out->arena};
+        sb_puts(&name, "void ");
+        emit_vector_name(&name, p, vp);
+        emit_vector_function(&body, p, vp, name.text, &emit_vectors_tile);
+    }
+    if (types && p->nvprograms + p->nvcommit) sb_puts(out, head);
     declare_functions(out, body.text ? body.text : "");
     sb_puts(out, body.text ? body.text : "");
 }
@@ -488,6 +531,6 @@ bool emit_tile_c(const Plan *p, const Variant *v, StrBuf *text)
     TileUses uses = {0};
     if (p->m->compute_f64) return false;
     emit_tile_kernels(text, p, v, &uses);
-    emit_tile_scalars(text, p);
+    emit_tile_scalars(text, p, false);
     return true;
 }

@@ -11,8 +11,9 @@ typedef struct TileUses {
 
 /* Kernels k<phase> of a variant, and what they call declared before them. */
 void emit_tile_kernels(StrBuf *out, const Plan *p, const Variant *v, TileUses *uses);
-/* Scalar programs s<phase>_<level> and commit_<level>. */
-void emit_tile_scalars(StrBuf *out, const Plan *p);
+/* Scalar and vector programs: s<phase>_<level>, commit_<level>, v<phase>_<rate>, vcommit_<rate>.
+ * `types`: those of the tables are declared, too, where needed. */
+void emit_tile_scalars(StrBuf *out, const Plan *p, bool types);
 /* The name by which the text calls an operator: "t_axpby", "r_SUMSQ_v", "fold_sum". */
 void tile_uses_name(StrBuf *out, int op);
 

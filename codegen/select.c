@@ -242,10 +242,32 @@ static void fill_call(Select *s, TileCall *c, int op, const Match *m, IrRef root
     }
 }
 
+static bool is_draw(const Ins *ins)
+{
+    return ins->op == IR_NORMAL || ins->op == IR_UNIFORM || ins->op == IR_RADEMACHER;
+}
+
+static TileCall *cover_draw(Select *s, IrRef ref)
+{
+    const Ins *ins = &s->b->ins[ref];
+    TileCall *c = select_call(s, CALL_DRAW);
+    c->op = ins->op == IR_NORMAL ? TILE_NORMAL : ins->op == IR_UNIFORM ? TILE_UNIFORM : TILE_RADEMACHER;
+    c->elem = ins->lit.slot;
+    c->nargs = 2;
+    for (int i = 0; i < 2; i++) {
+        c->args[i] = ins->arg[i];
+        read_by_call(s, ins->arg[i]);
+    }
+    c->out[0] = ref;
+    s->val[ref].made_by = c;
+    return c;
+}
+
 /* The call that makes `ref`; every operation has a basic row for all its operand kinds. `out`:
  * whose value it is to be. */
 static TileCall *cover(Select *s, IrRef ref, IrRef out, bool alone)
 {
+    if (is_draw(&s->b->ins[ref])) return cover_draw(s, ref);
     TileCall *c = select_call(s, CALL_OP);
     const int16_t *list = tile_rows_of((Op)s->b->ins[ref].op);
     Match m;
@@ -265,7 +287,7 @@ static bool is_lazy(const Select *s, IrRef arm)
 {
     const Ins *ins = &s->b->ins[arm];
     bool once = s->val[arm].uses == 1 && !s->val[arm].needed;
-    return is_tile(s, arm) && is_free(s, arm) && once &&
+    return is_tile(s, arm) && is_free(s, arm) && once && !is_draw(ins) &&
            !(ins->op == IR_SELECT && !is_tile(s, ins->arg[0]));
 }
 
@@ -458,6 +480,12 @@ static void count_uses(Select *s)
         v->elem = kv->elem;
         for (int k = 0; kv->how == VAL_COMPUTE && k < ir_arity(&s->b->ins[kv->ref]); k++)
             s->val[s->b->ins[kv->ref].arg[k]].uses++;
+    }
+    for (IrRef ref = 0; ref < s->b->n; ref++) {
+        Rate rate = s->b->ins[ref].rate;
+        if (!s->val[ref].uses || !rate_is_elementwise(rate) || rate_is_element(rate)) continue;
+        s->val[ref].how = 1 + VAL_LOAD;
+        s->val[ref].elem = SELECT_VECTOR;
     }
 }
 

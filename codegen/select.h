@@ -1,6 +1,7 @@
 /* select.h - a kernel as calls of tile operators: which, in what order, and where each value lives.
  *
- * Values live where they are stored anyway if they can (f32 storage), else in registers: tiles of
+ * Values of rows, columns and blocks are given, as tiles; those of matrices are scalars. Others live
+ * where they are stored anyway if they can (f32 storage), else in registers: tiles of
  * scratch. One TileProgram is the work on one tile; uniforms are read once per row of the chunk
  * table.
  *
@@ -18,6 +19,7 @@ typedef enum TileCallKind {
     CALL_COPY,   /* out[0] = value args[0] (load of a slot that this kernel overwrites) */
     CALL_CHOICE, /* out[0] is args[0] if cond holds, else args[1]: no work, but for scalars, which
                     fill a tile */
+    CALL_DRAW,   /* out[0] = draws of site `elem` with the key args[0], args[1] */
     CALL_STORE,  /* element slot `elem` = args[0] if guard holds */
     CALL_REDUCE  /* reduction number `reduce` of the kernel takes args if its guard holds */
 } TileCallKind;
@@ -42,6 +44,7 @@ typedef enum LocKind {
     LOC_ELEM,    /* in memory, at element slot `elem` */
     LOC_REG,     /* register `reg` */
     LOC_GUARDED, /* at `elem` if guard holds, else in register `reg` */
+    LOC_VECTOR,  /* a value of rows, columns or blocks: a tile that is given */
     LOC_CHOICE   /* a pointer chosen by cond among the places of two values; `reg` where one of them
                     is a scalar */
 } LocKind;

@@ -26,6 +26,8 @@ typedef struct Select {
     TileProgram *out;
 } Select;
 
+/* Stands for the element slot of values that are given as tiles. */
+#define SELECT_VECTOR UINT32_MAX
 static inline bool select_is_memory(const SelectVal *v)
 {
     return v->how && v->how != 1 + VAL_COMPUTE && !v->made_by;

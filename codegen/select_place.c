@@ -197,7 +197,7 @@ static void see_read(void *user, IrRef ref)
     Reading *r = user;
     const SelectVal *v = &r->w->s->val[ref];
     r->w->last[ref] = r->position;
-    if (select_is_memory(v)) r->w->reader[v->elem] = r->position;
+    if (select_is_memory(v) && v->elem != SELECT_VECTOR) r->w->reader[v->elem] = r->position;
 }
 
 static void number_reads(PlaceWork *w, const TileCall *c, uint32_t position)
@@ -245,7 +245,8 @@ static void place_stores(PlaceWork *w)
     Select *s = w->s;
     for (IrRef ref = 0; ref < s->b->n; ref++) {
         if (select_is_memory(&s->val[ref]))
-            s->out->loc[ref] = (TileLoc){LOC_ELEM, 0, s->val[ref].elem, IR_NONE};
+            s->out->loc[ref] = (TileLoc){s->val[ref].elem == SELECT_VECTOR ? LOC_VECTOR : LOC_ELEM, 0,
+                                         s->val[ref].elem, IR_NONE};
     }
     for (uint32_t i = 0; i < s->k->nstores; i++) {
         const KernelStore *st = &s->k->stores[i];
@@ -303,7 +304,8 @@ void select_place(Select *s)
     PlaceWork w = {.s = s,
                    .last = ARENA_ARRAY(s->arena, uint32_t, s->b->n + 1),
                    .at = ARENA_ARRAY(s->arena, uint32_t, s->b->n + 1),
-                   .reader = ARENA_ARRAY(s->arena, uint32_t, s->p->m->nelem + s->v->ntemps + 1)};
+                   .reader = ARENA_ARRAY(s->arena, uint32_t,
+                                         plan_first_temp(s->p, s->v->body) + s->v->ntemps + 1)};
     add_loads(s);
     order(s);
     uint32_t ordered = s->out->ncalls;

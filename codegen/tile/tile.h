@@ -30,11 +30,14 @@ typedef enum TileOp {
     TILE_RADEMACHER,
     TILE_LANES, /* (double *lanes, double v): all 128 accumulators of a reduction become v */
     /* n elements that are rows of w, the last of which may be short. Vectors to tiles: element i of
-     * out is vec[i / w], vec[i % w]. _B: bools, a byte in a vector, an int in a tile. */
+     * out is vec[i / w], vec[i % w]. _B: bools, a byte in a vector, an int in a tile; _D: bools that
+     * a reduction left, doubles. */
     TILE_SPREAD_ROW, /* (n, w, float *out, const float *vec) */
     TILE_SPREAD_COL,
     TILE_SPREAD_ROW_B, /* (n, w, int *out, const unsigned char *vec) */
     TILE_SPREAD_COL_B,
+    TILE_SPREAD_ROW_D, /* (n, w, int *out, const double *vec) */
+    TILE_SPREAD_COL_D,
     TILE_FILL_D, /* (n, double *out, double v) */
 /* Reductions of such tiles, with the params of their row of tile.def. Rows: (n, w, double *out, …):
  * each row's own 128 lanes, folded. Columns: (n, w, double *acc, …): acc[i % w] takes element i, in

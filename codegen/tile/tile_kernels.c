@@ -491,11 +491,11 @@ DRAW(rademacher)
 
 /* ---- vectors --------------------------------------------------------------------------------- */
 
-#define SPREAD(suffix, type, vec_type)                                                             \
+#define SPREAD(suffix, type, vec_type, get)                                                          \
     INLINE void rows_of##suffix(long m, const long w, type *out, const vec_type *vec)              \
     {                                                                                              \
         for (long r = 0; r < m; r++) {                                                             \
-            INDEPENDENT for (long j = 0; j < w; j++) out[r * w + j] = vec[r];                      \
+            INDEPENDENT for (long j = 0; j < w; j++) out[r * w + j] = get(vec[r]);                      \
         }                                                                                          \
     }                                                                                              \
     static void spread_row##suffix(long n, long w, type *out, const vec_type *vec)                 \
@@ -508,17 +508,20 @@ DRAW(rademacher)
         case 4: rows_of##suffix(m, 4, out, vec); break;                                            \
         default: rows_of##suffix(m, w, out, vec);                                                  \
         }                                                                                          \
-        for (long i = m * w; i < n; i++) out[i] = vec[m];                                          \
+        for (long i = m * w; i < n; i++) out[i] = get(vec[m]);                                          \
     }                                                                                              \
     static void spread_col##suffix(long n, long w, type *out, const vec_type *vec)                 \
     {                                                                                              \
         for (long from = 0; from < n; from += w) {                                                 \
             const long width = n - from < w ? n - from : w;                                        \
-            INDEPENDENT for (long j = 0; j < width; j++) out[from + j] = vec[j];                   \
+            INDEPENDENT for (long j = 0; j < width; j++) out[from + j] = get(vec[j]);                   \
         }                                                                                          \
     }
-SPREAD(, AnyFloat, AnyFloat)
-SPREAD(_b, int, unsigned char)
+#define AS_IT_IS(x) (x)
+#define IS_TRUE(x) ((x) != 0)
+SPREAD(, AnyFloat, AnyFloat, AS_IT_IS)
+SPREAD(_b, int, unsigned char, IS_TRUE)
+SPREAD(_d, int, AnyDouble, IS_TRUE)
 
 static void fill_d(long n, AnyDouble *out, double v)
 {
@@ -567,5 +570,7 @@ const TileTable TABLE(DS_TILE_LEVEL) = {{
     [TILE_SPREAD_COL] = (TileFn)spread_col,
     [TILE_SPREAD_ROW_B] = (TileFn)spread_row_b,
     [TILE_SPREAD_COL_B] = (TileFn)spread_col_b,
+    [TILE_SPREAD_ROW_D] = (TileFn)spread_row_d,
+    [TILE_SPREAD_COL_D] = (TileFn)spread_col_d,
     [TILE_FILL_D] = (TileFn)fill_d,
 }};

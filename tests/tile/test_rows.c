@@ -127,9 +127,10 @@ static void check_spread(int level, long n, long w)
     static float out[MAX + PAD];
     static int flags[MAX + PAD];
     static unsigned char bytes[MAX + PAD];
+    static double doubles[MAX + PAD];
     const TileTable *t = tile_levels[level];
     TileArgs a = arguments();
-    for (int i = 0; i < MAX + PAD; i++) bytes[i] = random_bits() & 1;
+    for (int i = 0; i < MAX + PAD; i++) doubles[i] = bytes[i] = random_bits() & 1;
     for (int col = 0; col < 2; col++) {
         out[n] = 77, flags[n] = 77;
         ((SpreadFn)t->op[col ? TILE_SPREAD_COL : TILE_SPREAD_ROW])(n, w, out, a.v[0]);
@@ -139,6 +140,9 @@ static void check_spread(int level, long n, long w)
             long at = col ? i % w : i / w;
             wrong += !same_float(out[i], a.v[0][at]) || flags[i] != bytes[at];
         }
+        ((SpreadFn)t->op[col ? TILE_SPREAD_COL_D : TILE_SPREAD_ROW_D])(n, w, flags, doubles);
+        wrong += flags[n] != 77;
+        for (long i = 0; i < n; i++) wrong += flags[i] != bytes[col ? i % w : i / w];
         CHECK(wrong == 0, "%s spread of %s n=%ld w=%ld: %d wrong", tile_level_names[level],
               col ? "columns" : "rows", n, w, wrong);
     }
