@@ -25,6 +25,7 @@ typedef struct ReplayState {
 
 typedef struct ReplaySetup {
     const char *rule;    /* a standard library name or a path */
+    const char *text;    /* of a program made for the file, which has `rule`; NULL: `rule` is one */
     const char *which;   /* of the optimizers of the file; NULL: its last */
     const char *defines; /* "clip=1;nesterov=0", as dsopt_program_options.defines */
     ReplayHyper *hypers;

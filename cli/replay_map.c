@@ -157,6 +157,48 @@ static bool is_of_schedule(const char *name)
     return !strncmp(name, "schedule", 8) && (!name[8] || name[8] == '.');
 }
 
+/* A schedule of ours with the file's values in the place of @{NAME}. */
+static bool put_expression(Mapping *m, StrBuf *b, const char *e, size_t len)
+{
+    for (const char *end = e + len; e < end; e++) {
+        const char *close = e[0] == '@' && e[1] == '{' ? strchr(e, '}') : NULL;
+        if (!close) {
+            sb_printf(b, "%c", *e);
+            continue;
+        }
+        double x;
+        bool absent;
+        const char *name = arena_strndup(m->arena, e + 2, (size_t)(close - e - 2));
+        if (!entry_value(m, name, &x, &absent)) return false;
+        if (absent) {
+            sb_printf(m->err, "the file has no hyper '%s'", name);
+            return false;
+        }
+        sb_printf(b, "%.17g", x);
+        e = close;
+    }
+    return true;
+}
+
+/* "= EXPRESSION", or "= OF_LR; OF_BETA1": a rule that writes it to p. */
+static bool text_of_schedule(Mapping *m, const char *ours)
+{
+    StrBuf b = {.arena = m->arena};
+    const char *e = ours + 2, *semi = strchr(e, ';');
+    sb_puts(&b, "import \"schedules.opt\"\noptimizer replayed { p := ");
+    if (semi && vec_scalar(m->v, "beta1_0")) {
+        sb_puts(&b, "ndim == 1 ? ");
+        if (!put_expression(m, &b, e, (size_t)(semi - e))) return false;
+        sb_puts(&b, " : ");
+        e = semi + 1;
+        semi = NULL;
+    }
+    if (!put_expression(m, &b, e, semi ? (size_t)(semi - e) : strlen(e))) return false;
+    sb_puts(&b, " }\n");
+    m->s->text = b.text;
+    return true;
+}
+
 bool replay_map(Arena *a, const Vec *v, ReplaySetup *s, StrBuf *err)
 {
     const MapRow *row = NULL;
@@ -169,10 +211,12 @@ bool replay_map(Arena *a, const Vec *v, ReplaySetup *s, StrBuf *err)
                   v->rule, v->library);
         return false;
     }
-    size_t name = strcspn(row->ours, " (");
+    bool schedule = !strncmp(row->ours, "= ", 2);
+    size_t name = strcspn(row->ours, schedule ? "" : " (");
     s->rule = arena_strndup(a, row->ours, name);
     if (row->ours[name]) s->which = row->ours;
     Mapping m = {a, v, s, err, ARENA_ARRAY(a, bool, v->nhypers)};
+    if (schedule && !text_of_schedule(&m, row->ours)) return false;
     char *at = arena_strdup(a, row->hypers);
     for (char *e; (e = next_entry(&at));)
         if (!apply_entry(&m, e)) return false;

@@ -57,7 +57,10 @@ static bool create(Run *r)
                                 .include_dirs = s->include_dirs,
                                 .rule = s->which,
                                 .compute = r->f64 ? "f64" : NULL};
-    if (!api(r, dsopt_program_load(r->ctx, s->rule, &po, &r->prog), s->rule)) return false;
+    dsopt_status st = s->text
+                          ? dsopt_program_compile(r->ctx, s->text, "<replay>", &po, &r->prog)
+                          : dsopt_program_load(r->ctx, s->rule, &po, &r->prog);
+    if (!api(r, st, s->rule)) return false;
     dsopt_tensor *t = ARENA_ARRAY(r->arena, dsopt_tensor, v->ntensors);
     r->param = ARENA_ARRAY(r->arena, void *, v->ntensors);
     r->grad = ARENA_ARRAY(r->arena, void *, v->ntensors);
@@ -93,6 +96,7 @@ static bool set_hypers(Run *r)
 /* "lr_7" and "beta1_7" of the file set lr and b1 before step 7. */
 static bool set_scheduled(Run *r, int step)
 {
+    if (r->v->is_schedule) return true;
     static const char *const scheduled[][2] = {{"lr", "lr"}, {"beta1", "b1"}, {"beta2", "b2"}};
     for (size_t i = 0; i < sizeof scheduled / sizeof *scheduled; i++) {
         char name[32];

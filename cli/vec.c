@@ -192,6 +192,39 @@ static bool read_line(Reader *r)
     return fail(r, "no such record", kind);
 }
 
+/* `scalar NAME_T` of T = 0 … steps as a tensor of one element whose value after step T + 1 that is,
+ * with gradients of 0; it has `ndim` dimensions. */
+static bool tensor_of_scalars(Reader *r, const char *name, int ndim)
+{
+    Vec *v = r->v;
+    VecTensor t = {.name = name, .ndim = ndim, .numel = 1};
+    for (int i = 0; i < ndim; i++) t.shape[i] = 1;
+    t.p = ARENA_ARRAY(r->arena, double *, v->steps + 2);
+    t.g = ARENA_ARRAY(r->arena, double *, v->steps + 2);
+    t.has_g_record = ARENA_ARRAY(r->arena, bool, v->steps + 2);
+    double *zero = t.p[0] = ARENA_ARRAY(r->arena, double, 1);
+    for (int step = 0; step <= v->steps; step++) {
+        const VecScalar *x = vec_scalar(v, arena_printf(r->arena, "%s_%d", name, step));
+        if (!x) return false;
+        t.p[step + 1] = ARENA_ARRAY(r->arena, double, 1);
+        *t.p[step + 1] = x->value;
+        t.g[step + 1] = zero;
+        t.has_g_record[step + 1] = true;
+    }
+    ARENA_PUSH(r->arena, v->tensors, v->ntensors, v->tensors_cap, t);
+    return true;
+}
+
+/* A schedule's file has scalars alone: lr_T, and beta1_T where it moves the momentum, too. */
+static bool tensors_of_schedule(Reader *r)
+{
+    if (!tensor_of_scalars(r, "lr", 1)) return false;
+    tensor_of_scalars(r, "beta1", 2);
+    r->v->steps++;
+    r->v->is_schedule = true;
+    return true;
+}
+
 static bool check_complete(Reader *r)
 {
     const Vec *v = r->v;
@@ -199,7 +232,8 @@ static bool check_complete(Reader *r)
         return fail(r, "a file needs rule, source and dtype", NULL);
     if (strcmp(v->dtype, "f32") && strcmp(v->dtype, "f64"))
         return fail(r, "dtype: expected f32 or f64", v->dtype);
-    if (!v->ntensors) return fail(r, "there is no tensor: nothing can be replayed", NULL);
+    if (!v->ntensors && !tensors_of_schedule(r))
+        return fail(r, "there is no tensor: nothing can be replayed", NULL);
     for (size_t i = 0; i < v->ntensors; i++)
         for (int t = 0; t <= v->steps; t++) {
             const VecTensor *x = &v->tensors[i];

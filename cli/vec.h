@@ -47,6 +47,7 @@ typedef struct Vec {
     VecHyper *hypers;
     size_t nhypers, hypers_cap;
     int steps;
+    bool is_schedule; /* no tensors, but lr_T: tensors `lr` (1-D) and `beta1` (2-D) hold them */
     VecTensor *tensors;
     size_t ntensors, tensors_cap;
     VecScalar *scalars;
