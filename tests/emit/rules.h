@@ -3,7 +3,7 @@
  *
  *   in:  rule_from_ir(&a, "lamb")    out: its module, after all passes
  *   in:  rule_from_stdlib(&a, "adamw", true)    out: its module with the implicit guard of 16-bit
- * gradients */
+ * gradients; a wrapper stands around AdamW */
 #ifndef DSOPT_TESTS_EMIT_RULES_H
 #define DSOPT_TESTS_EMIT_RULES_H
 #include "../check.h"
@@ -48,6 +48,7 @@ static inline IrModule *rule_from_stdlib(Arena *a, const char *name, bool guard)
     sources->arena = a;
     DiagSink d = {.arena = a, .sources = sources};
     FrontendOptions o = {0};
+    if (strstr(file->text, "(inner: rule")) o.rule = arena_printf(a, "%s(adamw)", name);
     int at = source_add(sources, name, file->text, file->length);
     IrModule *m = compile_source(a, &d, at, &o, guard);
     StrBuf messages = {.arena = a};

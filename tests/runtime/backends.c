@@ -232,6 +232,12 @@ static void rule(const char *backend, const char *name, const char *defines, con
     Rt r;
     dsopt_program *p;
     dsopt_program_options po = {.size = sizeof po, .defines = defines, .storage = storage};
+    size_t len;
+    char around[64];
+    if (strstr(stdlib_text(name, &len), "(inner: rule")) { /* a wrapper: around AdamW */
+        snprintf(around, sizeof around, "%s(adamw)", name);
+        po.rule = around;
+    }
     rt_open_with(&r, "interp", NULL, 1);
     REQUIRE(dsopt_program_load(r.ctx, name, &po, &p) == DSOPT_OK, "%s", dsopt_error_message(r.ctx));
     snprintf(ref.what, sizeof ref.what, "%s(%s; %s)", name, defines ? defines : "",
