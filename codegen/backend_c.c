@@ -18,7 +18,8 @@
 /* ---- functions of scalar code ---------------------------------------------------------------- */
 
 #define EACH_FUNCTION(F1, F2, F3)                                                                  \
-    F1(abs) F1(sqrt) F1(rsqrt) F1(exp) F1(log) F1(tanh) F1(floor) F2(powc) F3(fma)
+    F1(abs) F1(sqrt) F1(rsqrt) F1(exp) F1(log) F1(tanh) F1(cbrt) F1(sigmoid) F1(softplus)          \
+    F1(sin) F1(cos) F2(atan2) F1(floor) F2(powc) F3(fma)
 #define DEFINE1(fn)                                                                                \
     static double c_##fn(double a)                                                                 \
     {                                                                                              \

@@ -120,8 +120,7 @@ static const struct {
     const char *name;
     int arity;
 } functions[] = {
-    {"lerp", 3},   {"clamp", 3},   {"cbrt", 1},       {"sigmoid", 1},   {"softplus", 1},
-    {"atan2", 2},  {"sin", 1},     {"cos", 1},        {"piecewise", 3}, {"interp", 3},
+    {"lerp", 3},   {"clamp", 3},   {"piecewise", 3},  {"interp", 3},
     {"normal", 0}, {"uniform", 0}, {"rademacher", 0}, {"old", 1},
 };
 

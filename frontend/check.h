@@ -204,6 +204,8 @@ void check_unknown_name(Checker *c, Name name, const char *hint);
 
 /* check_expr.c */
 Expr *check_expr(Checker *c, const Expr *e); /* EX_BAD after errors, never NULL */
+/* As check_expr, but lists are welcome; an array is one. */
+Expr *check_argument(Checker *c, const Expr *e);
 Expr *check_number(Checker *c, const Expr *e);
 Expr *check_condition(Checker *c, const Expr *e);
 Expr *expr_new(Checker *c, ExprKind kind, Span span);
@@ -248,6 +250,9 @@ bool check_rates(Checker *c, Span at, const char *what, Rate rate, const Symbol 
 Expr *expand_fn(Checker *c, const Item *fn, Expr **values,
                 Span at); /* values: checked, by parameter; NULL where not given */
 Expr *expand_call(Checker *c, const Expr *e);
+/* expand_list.c */
+Expr *check_list(Checker *c, const Expr *e);   /* EX_LIST of checked numbers */
+Expr *expand_table(Checker *c, const Expr *e); /* piecewise, interp */
 Item *expand_find(const Checker *c, bool function, const char *name); /* NULL: none */
 /* Arguments as written, by parameter and hyperparameter; NULL where not given. */
 Expr **expand_args(Checker *c, const Item *item, Span at, Expr **args, const Name *names,

@@ -167,6 +167,13 @@ static Expr *check_op(Checker *c, const Expr *e)
         fits = operand_fits(c, e->op, e->args[i], args[i]) && fits;
     }
     if (!fits) return bad_expr(c, e->span);
+    bool trig = e->op == OP_SIN || e->op == OP_COS;
+    if (trig && !expr_bad(args[0]) && rate_is_elementwise(args[0]->rate)) {
+        Diag *d = REPORT(c, DIAG_F64_ONLY, e->args[0]->span, op_info[e->op].spelling,
+                         rate_name(args[0]->rate));
+        diag_hint(c->diags, d, "it is there for schedules and group values, in f64");
+        return bad_expr(c, e->span);
+    }
     return expr_op(c, e->op, e->span, args[0], args[1], args[2]);
 }
 
@@ -248,7 +255,7 @@ static Expr *check_kind(Checker *c, const Expr *e)
     case EX_COND: return check_cond(c, e);
     case EX_STRING: check_unsupported(c, e->span, "a text in an expression"); break;
     case EX_INDEX: return array_read(c, e, check_symbol);
-    case EX_LIST: check_unsupported(c, e->span, "a list"); break;
+    case EX_LIST: return check_list(c, e);
     case EX_MATCH: check_unsupported(c, e->span, "'%s'", e->negated ? "!~" : "~"); break;
     case EX_MATMUL: check_unsupported(c, e->span, "'@', the matrix product"); break;
     case EX_DRAW: check_unsupported(c, e->span, "a draw"); break;
@@ -257,7 +264,7 @@ static Expr *check_kind(Checker *c, const Expr *e)
     return bad_expr(c, e->span);
 }
 
-Expr *check_expr(Checker *c, const Expr *e)
+static Expr *check_any(Checker *c, const Expr *e)
 {
     if (!e) return bad_expr(c, (Span){0, 0}); /* lost to a syntax error */
     if (c->too_long) return bad_expr(c, e->span);
@@ -269,4 +276,27 @@ Expr *check_expr(Checker *c, const Expr *e)
     Expr *x = check_kind(c, e);
     c->x.depth--;
     return x;
+}
+
+Expr *check_argument(Checker *c, const Expr *e)
+{
+    const Symbol *s = e && e->kind == EX_NAME ? check_lookup(c, e->name) : NULL;
+    if (!s || s->kind != SYM_ARRAY) return check_any(c, e);
+    Expr *out = expr_new(c, EX_LIST, e->span);
+    out->args = ARENA_ARRAY(c->arena, Expr *, s->nelems);
+    for (int i = 0; i < s->nelems; i++) {
+        out->args[out->nargs++] = check_symbol(c, s->elems[i], e->span);
+        if (expr_bad(out->args[i])) out->kind = EX_BAD;
+    }
+    if (s->nelems == 0) out->kind = EX_BAD; /* its size was reported */
+    return out;
+}
+
+Expr *check_expr(Checker *c, const Expr *e)
+{
+    Expr *x = check_any(c, e);
+    if (x->kind != EX_LIST) return x;
+    Diag *d = REPORT(c, DIAG_LIST_HERE, e->span);
+    diag_hint(c->diags, d, "lists are arguments of piecewise, interp, functions and schedules");
+    return bad_expr(c, e->span);
 }

@@ -128,8 +128,9 @@ static void unknown_function(Checker *c, Name name)
     if (c->imports_failed || name_lost(name) || check_may_be_lost(c, name, true)) return;
     Diag *d = REPORT(c, DIAG_UNKNOWN_FUNCTION, name.span, name.text);
     if (!diag_is_kept(d)) return;
-    static const char *const more[] = {"lerp", "clamp", "old", "sum", "mean", "norm",
-                                       "rms",  "dot",   "any", "all", "count"};
+    static const char *const more[] = {"lerp", "clamp", "piecewise", "interp", "old",
+                                       "sum",  "mean",  "norm",      "rms",    "dot",
+                                       "any",  "all",   "count"};
     Words w = {0};
     for (int i = 0; i < OP_COUNT_; i++) {
         char first = op_info[i].spelling[0];
@@ -150,7 +151,7 @@ static void unknown_function(Checker *c, Name name)
 /* Checks the arguments of a call whose function is not known, for the mistakes inside them. */
 static Expr *check_args_only(Checker *c, const Expr *e)
 {
-    for (int i = 0; i < e->nargs; i++) check_expr(c, e->args[i]);
+    for (int i = 0; i < e->nargs; i++) check_argument(c, e->args[i]);
     return expr_new(c, EX_BAD, e->span);
 }
 
@@ -189,7 +190,7 @@ static void bind_params(Checker *c, const Item *fn, Expr **values, Span at)
 {
     for (size_t i = 0; i < fn->nparams; i++) {
         const Decl *p = &fn->params[i];
-        if (!values[i] && p->init) values[i] = check_expr(c, p->init);
+        if (!values[i] && p->init) values[i] = check_argument(c, p->init);
         if (!values[i]) {
             Diag *d = REPORT(c, DIAG_ARG_MISSING, at, p->name.text, fn->name.text);
             diag_note(c->diags, d, p->name.span, "declared here");
@@ -221,6 +222,7 @@ Expr *expand_call(Checker *c, const Expr *e)
 {
     const char *name = e->name.text;
     if (strcmp(name, "lerp") == 0 || strcmp(name, "clamp") == 0) return composite(c, e);
+    if (strcmp(name, "piecewise") == 0 || strcmp(name, "interp") == 0) return expand_table(c, e);
     const Item *fn = expand_find(c, true, name);
     if (!fn && builtin_function(name)) {
         check_unsupported(c, e->name.span, "function '%s'", name);
@@ -234,6 +236,6 @@ Expr *expand_call(Checker *c, const Expr *e)
     if (calls_itself(c, fn, e->name.span)) return check_args_only(c, e);
     Expr **given = expand_args(c, fn, e->span, e->args, e->arg_names, e->nargs);
     for (size_t i = 0; i < fn->nparams; i++)
-        if (given[i]) given[i] = check_expr(c, given[i]);
+        if (given[i]) given[i] = check_argument(c, given[i]);
     return expand_fn(c, fn, given, e->span);
 }

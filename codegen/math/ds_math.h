@@ -1,10 +1,11 @@
 /*
  * ds_math.h: elementary functions with the same bits on every compiler and device.
  *
- * What: exp, log, tanh, pow, rsqrt, floor and remainder in f32 and f64, exact conversions between
- * f32 and the 16-bit storage types, and counter-based draws. Every function is one fixed sequence of f64 + - * /
- * sqrt, integer operations and selects; no fma, no tables, no libm, no branches (but ds_powc's
- * loop), so compilers turn loops over them into vector code.
+ * What: exp, log, tanh, pow, rsqrt, cbrt, sigmoid, softplus, atan2, floor and remainder in f32 and
+ * f64, sin and cos for scalars, exact conversions between f32 and the 16-bit storage types, and
+ * counter-based draws. Every function is one fixed sequence of f64 + - * / sqrt, integer operations
+ * and selects; no fma, no tables, no libm, no branches (but ds_powc's loop, and sin and cos), so
+ * compilers turn loops over them into vector code.
  *
  * Requires: IEEE binary32 and binary64, round to nearest, no flush to zero (conversions do not
  * mind), no excess precision, and no contraction or reassociation by the compiler:
@@ -14,10 +15,11 @@
  *   libtcc      as it is; the host gives it the symbols sqrt and sqrtf
  * It is C99 and C++, includes nothing, keeps no state, sets no errno; flags are unspecified.
  *
- * Ensures: f32 functions of one argument are correctly rounded on all 2^32 inputs; ds_powf is
- * within 0.5001 ulp, correctly rounded (ties included) for the exponents 2, 3, -1, 1/2, 1/4; f64
- * forms are within 4 ulp over the whole range (seen over millions of points: exp 1.0, log 2.0,
- * tanh 2.6, rsqrt 1.5, pow 1.2; of the last place where results are subnormal).
+ * Ensures: f32 functions of one argument are correctly rounded on all 2^32 inputs (but ds_sinf and
+ * ds_cosf: the f64 value, rounded); ds_powf is within 0.5001 ulp, correctly rounded (ties included)
+ * for the exponents 2, 3, -1, 1/2, 1/4; ds_atan2f is within 0.5001 ulp, too; f64 forms are within 4 ulp over the whole range (seen over
+ * millions of points: exp 1.0, log 2.0, tanh 2.6, rsqrt 1.5, pow 1.2, cbrt 0.7, sigmoid 1.9,
+ * softplus 1.5, atan2 1.9, sin and cos 2.2; of the last place where results are subnormal).
  * C99 Annex F decides special cases. A NaN is a NaN, its sign and payload are not specified;
  * conversions write one canonical NaN. tests/math holds the proof and the golden hashes.
  *
@@ -151,6 +153,39 @@ DS_FN double ds_k_logf(double x, double *lo)
     return h;
 }
 
+//@ section klog1p needs klog
+/* log(1 + e + c) = result + *lo for 0 <= e <= 1 and c the rounding error of e, as ds_k_logf: the
+   fraction q is s, of 26 bits, and t. */
+DS_FN double ds_k_log1p(double e, double c, double *lo)
+{
+    double big = e > 0.41421356 ? 1.0 : 0.0, f = e - big, f0 = c + (e - (f + big));
+    double two = 2.0 + 2.0 * big, g = two + f, g0 = f - (g - two), rc = 1.0 / g, q = f * rc;
+    double g1 = ds_from(ds_bits(g) & DS_HEAD26), g2 = g - g1;
+    double s = ds_from(ds_bits(q) & DS_HEAD26);
+    double t = (((f - s * g1) - s * g2) + (f0 - s * (g0 + f0))) * rc;
+    double w = q * q, p = w * (0x1.5555555555555p-1 + w * ds_k_atanh(w));
+    double a = big * 0x1.62e42fefa38p-1, b = s + s, h = a + b;
+    *lo = (b - (h - a)) + ((t + t) + (q * p + big * 0x1.ef35793c7673p-45));
+    return h;
+}
+
+//@ section kcbrt needs base
+/* The cube root of a positive normal x. A third of the exponent, and a line for the fraction, are
+   off by a factor in [0.9097,1.0992] of its cube; a polynomial, Sollya: fpminimax(x^(-1/3), 4,
+   [|D...|], [0.9097,1.0992], relative, floating), leaves 2^-24; so much is kept that t * t is
+   exact, and a step of Newton's follows. */
+DS_FN double ds_k_cbrt(double x)
+{
+    ds_u32 third = (ds_u32)(ds_bits(x) >> 32) / 3u + 715094163u;
+    double t = ds_from((ds_u64)third << 32), r = t * t * (t / x), r2 = r * r;
+    double a = 0x1.df62cbaf65965p0 + r * -0x1.df293e6a22313p0;
+    double b = 0x1.9a0ec1896fa0cp0 + r * -0x1.7dafaade7be59p-1;
+    t = t * (a + r2 * (b + r2 * 0x1.247c3394bbb5ap-3));
+    t = ds_from((ds_bits(t) + 0x40000000ull) & 0xffffffff80000000ull);
+    r = x / (t * t);
+    return t + t * ((r - t) / (t + t + r));
+}
+
 //@ section expf needs kexp
 DS_FN float ds_expf(float v)
 {
@@ -179,6 +214,49 @@ DS_FN float ds_tanhf(float v)
     double x = (double)c + (double)c, k = ds_k_near(x), sc = ds_k_two(k);
     double e = (sc - 1.0) + sc * ds_k_expm1(ds_k_less(x, 0.0, k - 0x1.8p52)); /* e^2x - 1 */
     return ds_fromf(ds_bitsf((float)(e / (e + 2.0))) | sign);
+}
+
+//@ section cbrtf needs kcbrt
+DS_FN float ds_cbrtf(float v)
+{
+    ds_u32 sign = ds_bitsf(v) & 0x80000000u;
+    float a = ds_fromf(ds_bitsf(v) & 0x7fffffffu);
+    float r = (float)ds_k_cbrt((double)a);
+    r = a > 0.0f ? r : a;
+    r = a < DS_INFF ? r : a;
+    return ds_fromf(ds_bitsf(r) | sign);
+}
+
+//@ section sigmoidf needs kexp
+DS_FN float ds_sigmoidf(float v)
+{
+    float c = v > 40.0f ? 40.0f : v;
+    double x = c < -105.0f ? -105.0f : c, k = ds_k_near(x), sc = ds_k_two(k);
+    double m = sc * ds_k_expm1(ds_k_less(x, 0.0, k - 0x1.8p52));
+    double e = sc + m, n = (sc - 1.0) + m; /* e^x and e^x - 1 */
+    /* From -1 on 1/2 + (e^x - 1) / (2 (e^x + 1)), to odd: near 0 it is next to ties. */
+    double d = 0.5 * n / (n + 2.0), h = 0.5 + d, t = d - (h - 0.5);
+    ds_u64 u = ds_bits(h);
+    u = ((u - (ds_bits(t) >> 63)) | 1);
+    u = t == 0.0 ? ds_bits(h) : u;
+    return (float)(x < -1.0 ? e / (1.0 + e) : ds_from(u));
+}
+
+//@ section softplusf needs kexp klog1p
+DS_FN float ds_softplusf(float v)
+{
+    float b = ds_fromf(ds_bitsf(v) & 0x7fffffffu), c = b > 110.0f ? 110.0f : b;
+    double x = -(double)c, k = ds_k_near(x), sc = ds_k_two(k);
+    double m = sc * ds_k_expm1(ds_k_less(x, 0.0, k - 0x1.8p52)), e = sc + m;
+    double lo, h = ds_k_log1p(e, (sc - e) + m, &lo), p = v < 0.0f ? 0.0 : (double)v;
+    double a = p + h, d = a - p, r;
+    ds_u64 u;
+    /* p + h + lo to odd, so that rounding to f32 does not see a false tie. */
+    lo = ((p - (a - d)) + (h - d)) + lo;
+    r = a + lo;
+    u = ds_bits(r);
+    u = (u - (ds_bits(lo - (r - a)) >> 63)) | 1;
+    return v < DS_INFF ? (float)ds_from(u) : v;
 }
 
 //@ section powf needs kexp klogf
@@ -383,6 +461,76 @@ DS_FN double ds_pow(double vx, double vy)
     return vx == 1.0 ? 1.0 : r;
 }
 
+//@ section cbrt needs kcbrt
+DS_FN double ds_cbrt(double v)
+{
+    ds_u64 sign = ds_bits(v) & DS_SIGN;
+    double a = ds_from(ds_bits(v) & ~DS_SIGN), small = a < 0x1p-1022 ? 0x1p-18 : 1.0;
+    double r = ds_k_cbrt(a < 0x1p-1022 ? a * 0x1p54 : a) * small;
+    r = a > 0.0 ? r : a;
+    r = a < DS_INF ? r : a;
+    return ds_from(ds_bits(r) | sign);
+}
+
+//@ section sigmoid needs exp
+DS_FN double ds_sigmoid(double x)
+{
+    double e = ds_exp(-ds_from(ds_bits(x) & ~DS_SIGN)), d = 1.0 + e;
+    return (x < 0.0 ? e : 1.0) / d;
+}
+
+//@ section softplus needs exp klog1p
+DS_FN double ds_softplus(double x)
+{
+    double e = ds_exp(-ds_from(ds_bits(x) & ~DS_SIGN)), lo, h = ds_k_log1p(e, 0.0, &lo), l = h + lo;
+    l = e < 0x1p-54 ? e : l;
+    return (x < 0.0 ? 0.0 : x) + l;
+}
+
+//@ section atan2 needs base
+/* The angle of (x, y). With 0 <= n <= m the sizes of both, atan(n / m) is atan(n / m) or, above
+   sqrt 2 - 1, pi/4 + atan((n - m) / (n + m)). Sollya: fpminimax of (atan(sqrt z) / sqrt z - 1) / z,
+   degree 10, [|D...|], [1b-40,0.1717], absolute, floating; error 2^-57.4 of atan. */
+DS_FN double ds_atan2(double y, double x)
+{
+    double ax = ds_from(ds_bits(x) & ~DS_SIGN), ay = ds_from(ds_bits(y) & ~DS_SIGN);
+    double turned = ay > ax ? 1.0 : 0.0, m = ay > ax ? ay : ax, n = ay > ax ? ax : ay;
+    double scale = m > 0x1p1000 ? 0x1p-100 : m < 0x1p-900 ? 0x1p120 : 1.0;
+    double step, q, z, z2, a, b, c, d, e, f, k, s, r;
+    /* Infinities: n is one only where both are. */
+    n = m == DS_INF ? (n == DS_INF ? 1.0 : 0.0) : n;
+    m = m == DS_INF ? 1.0 : m;
+    m = m == 0.0 ? 1.0 : m;
+    n = n * scale;
+    m = m * scale;
+    step = n > 0.41421356 * m ? 1.0 : 0.0;
+    q = (n - step * m) / (m + step * n);
+    z = q * q;
+    z2 = z * z;
+    a = -0x1.5555555555555p-2 + z * 0x1.999999999944bp-3;
+    b = -0x1.249249243f3d5p-3 + z * 0x1.c71c7189d0e78p-4;
+    c = -0x1.745d0bc5f91d2p-4 + z * 0x1.3b126f7e1d73ap-4;
+    d = -0x1.10fb142a71e79p-4 + z * 0x1.dfefe11b00ef8p-5;
+    e = -0x1.a0c7695107958p-5 + z * 0x1.41dc6b0fe2f97p-5;
+    f = z2 * z2;
+    r = (a + z2 * b) + f * ((c + z2 * d) + f * (e + z2 * -0x1.3b4568fdda966p-6));
+    /* k quarters of pi, plus or minus atan q. */
+    k = turned > 0.0 ? 2.0 - step : step;
+    s = turned > 0.0 ? -1.0 : 1.0;
+    k = ds_bits(x) >> 63 ? 4.0 - k : k;
+    s = ds_bits(x) >> 63 ? -s : s;
+    r = k * 0x1.921fb54442d18p-1 + (s * q + (s * (q * (z * r)) + k * 0x1.1a62633145c07p-55));
+    r = ds_from(ds_bits(r) | (ds_bits(y) & DS_SIGN));
+    r = x == x ? r : DS_NAN;
+    return y == y ? r : DS_NAN;
+}
+
+//@ section atan2f needs atan2
+DS_FN float ds_atan2f(float y, float x)
+{
+    return (float)ds_atan2((double)y, (double)x);
+}
+
 //@ section floor needs base
 DS_FN double ds_floor(double x)
 {
@@ -440,6 +588,83 @@ DS_FN double ds_k_cos(double y)
     return w + (((1.0 - w) - h) + z2 * (a + z2 * (b + z2 * c)));
 }
 
+//@ section trig needs kcircle
+/* x = (4n + quarter) pi/2 + y, |y| <= pi/4, for a finite x > pi/4: Payne and Hanek's reduction. x is m 2^e
+   for an integer m below 2^53; of 2/pi the bits that make whole turns are left out and the next 192
+   taken, which leaves 2^-75 of the smallest |y| that there is. */
+DS_FN double ds_k_reduce(double x, ds_u32 *quarter)
+{
+    const ds_u32 bits[39] = {
+        0u,          0u,          0xa2f9836eu, 0x4e441529u, 0xfc2757d1u, 0xf534ddc0u, 0xdb629599u,
+        0x3c439041u, 0xfe5163abu, 0xdebbc561u, 0xb7246e3au, 0x424dd2e0u, 0x06492eeau, 0x09d1921cu,
+        0xfe1deb1cu, 0xb129a73eu, 0xe88235f5u, 0x2ebb4484u, 0xe99c7026u, 0xb45f7e41u, 0x3991d639u,
+        0x835339f4u, 0x9c845f8bu, 0xbdf9283bu, 0x1ff897ffu, 0xde05980fu, 0xef2f118bu, 0x5a0a6d1fu,
+        0x6d367ecfu, 0x27cb09b7u, 0x4f463f66u, 0x9e5fea2du, 0x7527bac7u, 0xebe5f17bu, 0x3d0739f7u,
+        0x8a5292eau, 0x6bfb5fb1u, 0x1f8d5d08u, 0x56033046u};
+    ds_u64 u = ds_bits(x), m = (u & 0x000fffffffffffffull) | 0x0010000000000000ull;
+    ds_u64 m0 = m & 0xffffffffull, m1 = m >> 32, mask = 0xffffffffull, carry = 0, flip;
+    /* Words of 2/pi 2^-64 from bit e + 62 on, then their product with m, modulo 1. */
+    ds_u32 from = (ds_u32)((u >> 52) & 0x7ffu) - 1013u, shift = from & 31u, k[7], p[6];
+    double y;
+    int i;
+    for (i = 0; i < 6; i++) {
+        ds_u64 pair = ((ds_u64)bits[(from >> 5) + i] << 32) | bits[(from >> 5) + i + 1];
+        k[i] = (ds_u32)((pair << shift) >> 32);
+    }
+    k[6] = 0;
+    for (i = 5; i >= 0; i--) {
+        ds_u64 a = m0 * k[i], b = m1 * k[i + 1], s = (a & mask) + (b & mask) + carry;
+        p[i] = (ds_u32)s;
+        carry = (s >> 32) + (a >> 32) + (b >> 32);
+    }
+    /* Two bits of quarters; the rest is a fraction of one, or lacks that much of the next. */
+    *quarter = (p[0] >> 30) + ((p[0] >> 29) & 1u);
+    flip = p[0] & 0x20000000u ? mask : 0;
+    y = 0.0;
+    for (i = 3; i >= 0; i--) {
+        ds_u64 word = ((((ds_u64)p[i] << 32 | p[i + 1]) >> 30) & mask) ^ flip;
+        y = (y + (ds_from(word | 0x4330000000000000ull) - 0x1p52)) * 0x1p-32;
+    }
+    y = y * 0x1.921fb54442d18p0;
+    return flip ? -y : y;
+}
+/* sin x for turn 0, cos x for turn 1. */
+DS_FN double ds_k_trig(double x, ds_u32 turn)
+{
+    double a = ds_from(ds_bits(x) & ~DS_SIGN), y = a;
+    ds_u32 quarter = 0;
+    if (!(a < DS_INF)) return DS_NAN;
+    if (a > 0x1.921fb54442d18p-1) y = ds_k_reduce(a, &quarter);
+    quarter = quarter + turn;
+    y = quarter & 1u ? ds_k_cos(y) : ds_k_sin(y);
+    if (ds_bits(x) >> 63 && !turn) quarter = quarter + 2u;
+    return quarter & 2u ? -y : y;
+}
+
+//@ section sin needs trig
+DS_FN double ds_sin(double x)
+{
+    return ds_k_trig(x, 0);
+}
+
+//@ section sinf needs sin
+DS_FN float ds_sinf(float x)
+{
+    return (float)ds_sin((double)x);
+}
+
+//@ section cos needs trig
+DS_FN double ds_cos(double x)
+{
+    return ds_k_trig(x, 1);
+}
+
+//@ section cosf needs cos
+DS_FN float ds_cosf(float x)
+{
+    return (float)ds_cos((double)x);
+}
+
 //@ section philox needs base
 /* Philox4x32-10 (Salmon, Moraes, Dror, Shaw 2011): the counter of four words becomes four random
    ones. */
@@ -482,6 +707,8 @@ DS_FN double ds_uniform(double lo, double hi, ds_u32 site, ds_u64 index)
     ds_k_draw(w, lo, hi, site, index);
     return ds_from(((ds_u64)(w[0] >> 8) << 28) | 0x3ff0000000000000ull) - 1.0;
 }
+
+//@ section uniformf needs philox
 DS_FN float ds_uniformf(double lo, double hi, ds_u32 site, ds_u64 index)
 {
     ds_u32 w[4];
@@ -497,6 +724,8 @@ DS_FN double ds_rademacher(double lo, double hi, ds_u32 site, ds_u64 index)
     ds_k_draw(w, lo, hi, site, index);
     return ds_from(((ds_u64)(w[0] >> 31) << 63) | 0x3ff0000000000000ull);
 }
+
+//@ section rademacherf needs philox
 DS_FN float ds_rademacherf(double lo, double hi, ds_u32 site, ds_u64 index)
 {
     ds_u32 w[4];
@@ -524,6 +753,8 @@ DS_FN double ds_normal(double lo, double hi, ds_u32 site, ds_u64 index)
     v = quarter & 1u ? s : c;
     return z * ds_from(ds_bits(v) ^ ((ds_u64)((quarter + 1u) & 2u) << 62));
 }
+
+//@ section normalf needs normal
 DS_FN float ds_normalf(double lo, double hi, ds_u32 site, ds_u64 index)
 {
     return (float)ds_normal(lo, hi, site, index);

@@ -230,6 +230,45 @@ static void mod_arguments(uint64_t i, double *x, double *y)
     *y = i % 8 < 2 ? edge(s) : i % 4 == 1 ? (double)(int64_t)(s % 100) + 1 : scaled(s, -20, 40);
 }
 
+/* The argument of sin and cos. */
+static double trig_argument(uint64_t i)
+{
+    uint64_t r = mix64(i);
+    switch (i % 8) {
+    case 0: return r % 64 ? edge(r) : 0x1.6ac5b262ca1ffp849; /* 2^-60.9 from a multiple of pi/2 */
+    case 1: return double_of(r);
+    case 2: return scaled(r, -60, 1);
+    case 3: return (double)(r >> 40) * 1.5707963267948966; /* next to a multiple of pi/2 */
+    case 4: return (double)(r >> 11) * 1.5707963267948966;
+    case 5: return scaled(r, 10, 1023);
+    default: return (one_to_two(r) - 1.5) * 100;
+    }
+}
+
+static void atan2_arguments(uint64_t i, int bits, double *y, double *x)
+{
+    uint64_t r = mix64(2 * i), s = mix64(2 * i + 1);
+    *y = scaled(r, -10, 10);
+    *x = scaled(s, -10, 10);
+    switch (i % 8) {
+    case 0:
+        *y = edge(r);
+        *x = edge(s);
+        break;
+    case 1:
+        *y = double_of(r);
+        *x = double_of(s);
+        break;
+    case 2: *x = scaled(s, -bits + 2, bits); break;
+    case 3:
+        *y = scaled(r, -bits + 2, bits);
+        *x = *y * scaled(s, -60, 60);
+        break;
+    case 4: *x = *y * (1 + scaled(s, -50, -1)); break;
+    case 5: *x = *y * 2.414213562373095 * (1 + scaled(s, -52, -20)); break;
+    }
+}
+
 static void pair(Inputs inputs, uint64_t i, double *x, double *y)
 {
     switch (inputs) {
@@ -238,12 +277,20 @@ static void pair(Inputs inputs, uint64_t i, double *x, double *y)
     case IN_POWC: powc_arguments(i, x, y); break;
     case IN_EXP: *x = exp_argument(i); break;
     case IN_LOG: *x = log_argument(i); break;
+    case IN_TRIG: *x = trig_argument(i); break;
+    case IN_ATAN2: atan2_arguments(i, 1024, x, y); break;
+    case IN_ATAN2F: atan2_arguments(i, 128, x, y); break;
     case IN_KEY:
         *x = (double)(uint32_t)mix64(i);
         *y = (double)(mix64(i) >> 32);
         break;
     default: mod_arguments(i, x, y); break;
     }
+}
+
+int inputs_are_f32(Inputs inputs)
+{
+    return inputs == IN_POWF || inputs == IN_MODF || inputs == IN_ATAN2F;
 }
 
 void input_fill(Inputs inputs, int all, uint64_t first, long n, void *a, void *b)
@@ -257,7 +304,7 @@ void input_fill(Inputs inputs, int all, uint64_t first, long n, void *a, void *b
         } else {
             double x = 0, y = 0;
             pair(inputs, i, &x, &y);
-            if (inputs == IN_POWF || inputs == IN_MODF) {
+            if (inputs_are_f32(inputs)) {
                 ((float *)a)[k] = (float)x;
                 ((float *)b)[k] = (float)y;
             } else {

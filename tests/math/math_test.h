@@ -27,7 +27,10 @@ typedef enum Inputs {
     IN_POW,
     IN_POWC,
     IN_MOD,
-    IN_KEY
+    IN_KEY,
+    IN_TRIG,
+    IN_ATAN2,
+    IN_ATAN2F
 } Inputs;
 
 enum { BLOCK = 4096 }; /* elements of one call of a kernel; arrays hold BLOCK doubles */
@@ -44,6 +47,9 @@ extern const KernelInfo kernel_info[KERNEL_COUNT];
 uint64_t input_count(Inputs inputs, int all);
 /* Writes inputs `first` to `first` + n - 1 of the run; b is left alone if there is one argument. */
 void input_fill(Inputs inputs, int all, uint64_t first, long n, void *a, void *b);
+
+/* Whether they are pairs of floats. */
+int inputs_are_f32(Inputs inputs);
 
 /* FNV-1a over the words of the output, NaNs made one. Starts from HASH_START. */
 #define HASH_START 0xcbf29ce484222325u

@@ -120,8 +120,8 @@ int main(void)
     for (int i = 0; i < N; i++) v[i] = ds_normal(5, 6, 0, (ds_u64)i);
     for (int other = 0; other < 4; other++) {
         for (int i = 0; i < N; i++)
-            w[i] = ds_normal(5 + (other == 0), 6 + (other == 1), other == 2,
-                             (ds_u64)i + (other == 3));
+            w[i] =
+                ds_normal(5 + (other == 0), 6 + (other == 1), other == 2, (ds_u64)i + (other == 3));
         CHECK(fabs(correlation(v, w)) < 4 / sqrt((double)N), "correlation with other %d: %g", other,
               correlation(v, w));
     }

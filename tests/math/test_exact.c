@@ -15,23 +15,18 @@
 
 enum { PRECISION = 256 };
 typedef int (*Mpfr1)(mpfr_ptr, mpfr_srcptr, mpfr_rnd_t);
+typedef int (*Mpfr2)(mpfr_ptr, mpfr_srcptr, mpfr_srcptr, mpfr_rnd_t);
 
 static mpfr_t arg_x, arg_y, exact, scratch;
 
 /* --- One-argument f32 functions: correctly rounded --- */
 
+/* Rounded twice, but 256 bits never round to a tie that is none. */
 static float exact_f32(Mpfr1 function, float x)
 {
     mpfr_set_flt(arg_x, x, MPFR_RNDN);
-    mpfr_set_emin(-148); /* subnormal f32 */
-    mpfr_set_emax(128);
-    mpfr_set_prec(scratch, 24);
-    int ternary = function(scratch, arg_x, MPFR_RNDN);
-    mpfr_subnormalize(scratch, ternary, MPFR_RNDN);
-    float result = mpfr_get_flt(scratch, MPFR_RNDN);
-    mpfr_set_emin(mpfr_get_emin_min());
-    mpfr_set_emax(mpfr_get_emax_max());
-    return result;
+    function(exact, arg_x, MPFR_RNDN);
+    return mpfr_get_flt(exact, MPFR_RNDN);
 }
 
 /* Whether all doubles within 4 ulp of y round to one f32. */
@@ -46,6 +41,39 @@ static int is_clear(double y)
 static double screen_rsqrt(double x)
 {
     return 1 / sqrt(x);
+}
+
+/* glibc's cbrt is off by almost 4 ulp. */
+static double screen_cbrt(double x)
+{
+    return (double)cbrtl((long double)x);
+}
+
+static double screen_sigmoid(double x)
+{
+    return x < 0 ? exp(x) / (1 + exp(x)) : 1 / (1 + exp(-x));
+}
+
+static double screen_softplus(double x)
+{
+    return x < 0 ? log1p(exp(x)) : x + log1p(exp(-x));
+}
+
+static int exact_sigmoid(mpfr_ptr result, mpfr_srcptr x, mpfr_rnd_t round)
+{
+    mpfr_neg(result, x, round);
+    mpfr_exp(result, result, round);
+    mpfr_add_ui(result, result, 1, round);
+    return mpfr_ui_div(result, 1, result, round);
+}
+
+static int exact_softplus(mpfr_ptr result, mpfr_srcptr x, mpfr_rnd_t round)
+{
+    mpfr_abs(result, x, round);
+    mpfr_neg(result, result, round);
+    mpfr_exp(result, result, round);
+    mpfr_log1p(result, result, round);
+    return mpfr_signbit(x) ? 0 : mpfr_add(result, result, x, round);
 }
 
 typedef struct Function1 {
@@ -64,12 +92,18 @@ KERNEL1(expf)
 KERNEL1(logf)
 KERNEL1(tanhf)
 KERNEL1(rsqrtf)
+KERNEL1(cbrtf)
+KERNEL1(sigmoidf)
+KERNEL1(softplusf)
 
 static const Function1 functions1[] = {
     {"expf", kernel_expf, exp, mpfr_exp},
     {"logf", kernel_logf, log, mpfr_log},
     {"tanhf", kernel_tanhf, tanh, mpfr_tanh},
     {"rsqrtf", kernel_rsqrtf, screen_rsqrt, mpfr_rec_sqrt},
+    {"cbrtf", kernel_cbrtf, screen_cbrt, mpfr_cbrt},
+    {"sigmoidf", kernel_sigmoidf, screen_sigmoid, exact_sigmoid},
+    {"softplusf", kernel_softplusf, screen_softplus, exact_softplus},
 };
 
 static int same_f32(float a, float b)
@@ -122,11 +156,9 @@ static double pow_f32(double x, double y)
     return ds_powf((float)x, (float)y);
 }
 
-static int exact_pow(double x, double y)
+static double atan2_f32(double y, double x)
 {
-    mpfr_set_d(arg_x, x, MPFR_RNDN);
-    mpfr_set_d(arg_y, y, MPFR_RNDN);
-    return mpfr_pow(exact, arg_x, arg_y, MPFR_RNDN);
+    return ds_atan2f((float)y, (float)x);
 }
 
 typedef struct Bound {
@@ -135,29 +167,32 @@ typedef struct Bound {
     double (*function1)(double);
     double (*function2)(double, double);
     Mpfr1 exact1;
+    Mpfr2 exact2;
     double ulps;
 } Bound;
 
-static double f64_exp(double x)
-{
-    return ds_exp(x);
-}
-static double f64_log(double x)
-{
-    return ds_log(x);
-}
-static double f64_tanh(double x)
-{
-    return ds_tanh(x);
-}
-static double f64_rsqrt(double x)
-{
-    return ds_rsqrt(x);
-}
-static double f64_pow(double x, double y)
-{
-    return ds_pow(x, y);
-}
+/* A function may be inlined; one of a table is called. */
+#define F64_1(name)                                                                                \
+    static double f64_##name(double x)                                                             \
+    {                                                                                              \
+        return ds_##name(x);                                                                       \
+    }
+#define F64_2(name)                                                                                \
+    static double f64_##name(double x, double y)                                                   \
+    {                                                                                              \
+        return ds_##name(x, y);                                                                    \
+    }
+F64_1(exp)
+F64_1(log)
+F64_1(tanh)
+F64_1(rsqrt)
+F64_1(cbrt)
+F64_1(sigmoid)
+F64_1(softplus)
+F64_1(sin)
+F64_1(cos)
+F64_2(pow)
+F64_2(atan2)
 
 /* IEEE's rSqrt(-0) is -inf, MPFR's is +inf. */
 static int exact_rsqrt(mpfr_ptr result, mpfr_srcptr x, mpfr_rnd_t round)
@@ -167,12 +202,19 @@ static int exact_rsqrt(mpfr_ptr result, mpfr_srcptr x, mpfr_rnd_t round)
 }
 
 static const Bound bounds[] = {
-    {"exp", IN_EXP, f64_exp, NULL, mpfr_exp, 4},
-    {"log", IN_LOG, f64_log, NULL, mpfr_log, 4},
-    {"tanh", IN_EXP, f64_tanh, NULL, mpfr_tanh, 4},
-    {"rsqrt", IN_LOG, f64_rsqrt, NULL, exact_rsqrt, 4},
-    {"pow", IN_POW, NULL, f64_pow, NULL, 4},
-    {"powf", IN_POWF, NULL, pow_f32, NULL, 0.5001},
+    {"exp", IN_EXP, f64_exp, NULL, mpfr_exp, NULL, 4},
+    {"log", IN_LOG, f64_log, NULL, mpfr_log, NULL, 4},
+    {"tanh", IN_EXP, f64_tanh, NULL, mpfr_tanh, NULL, 4},
+    {"rsqrt", IN_LOG, f64_rsqrt, NULL, exact_rsqrt, NULL, 4},
+    {"cbrt", IN_LOG, f64_cbrt, NULL, mpfr_cbrt, NULL, 4},
+    {"sigmoid", IN_EXP, f64_sigmoid, NULL, exact_sigmoid, NULL, 4},
+    {"softplus", IN_EXP, f64_softplus, NULL, exact_softplus, NULL, 4},
+    {"sin", IN_TRIG, f64_sin, NULL, mpfr_sin, NULL, 4},
+    {"cos", IN_TRIG, f64_cos, NULL, mpfr_cos, NULL, 4},
+    {"pow", IN_POW, NULL, f64_pow, NULL, mpfr_pow, 4},
+    {"powf", IN_POWF, NULL, pow_f32, NULL, mpfr_pow, 0.5001},
+    {"atan2", IN_ATAN2, NULL, f64_atan2, NULL, mpfr_atan2, 4},
+    {"atan2f", IN_ATAN2F, NULL, atan2_f32, NULL, mpfr_atan2, 0.5001},
 };
 
 static void check_bound(const Bound *b, int all)
@@ -181,18 +223,18 @@ static void check_bound(const Bound *b, int all)
     static float xf[BLOCK], yf[BLOCK];
     uint64_t count = all ? 1 << 23 : 1 << 17;
     double worst = 0, worst_x = 0, worst_y = 0;
-    int f32 = b->inputs == IN_POWF;
+    int f32 = inputs_are_f32(b->inputs);
     for (uint64_t i = 0; i < count; i += BLOCK) {
         input_fill(b->inputs, all, i, BLOCK, f32 ? (void *)xf : x, f32 ? (void *)yf : y);
         for (int k = 0; k < BLOCK; k++) {
             double p = f32 ? xf[k] : x[k], q = f32 ? yf[k] : y[k];
             double got = b->function1 ? b->function1(p) : b->function2(p, q);
-            if (b->function1) {
-                mpfr_set_d(arg_x, p, MPFR_RNDN);
+            mpfr_set_d(arg_x, p, MPFR_RNDN);
+            mpfr_set_d(arg_y, q, MPFR_RNDN);
+            if (b->function1)
                 b->exact1(exact, arg_x, MPFR_RNDN);
-            } else {
-                exact_pow(p, q);
-            }
+            else
+                b->exact2(exact, arg_x, arg_y, MPFR_RNDN);
             double want = f32 ? mpfr_get_flt(exact, MPFR_RNDN) : mpfr_get_d(exact, MPFR_RNDN);
             double error = ulp_error(got, want, f32 ? 24 : 53, f32 ? -149 : -1074);
             if (error > worst) {
@@ -321,11 +363,44 @@ static void check_powc(int all)
 
 /* --- C99 Annex F --- */
 
-typedef struct PowCase {
+typedef struct Case2 {
     double x, y, result;
-} PowCase;
+} Case2;
 
-static const PowCase pow_cases[] = {
+/* Of atan2: y, x and the quarters of pi. */
+static const Case2 atan2_cases[] = {
+    {0.0, 0.0, 0.0},
+    {-0.0, 0.0, -0.0},
+    {0.0, -0.0, 4},
+    {-0.0, -0.0, -4},
+    {0.0, 1, 0.0},
+    {-0.0, 1, -0.0},
+    {0.0, -1, 4},
+    {-0.0, -1, -4},
+    {1, 0.0, 2},
+    {-1, 0.0, -2},
+    {1, -0.0, 2},
+    {-1, -0.0, -2},
+    {1, 1, 1},
+    {1, -1, 3},
+    {-1, 1, -1},
+    {-1, -1, -3},
+    {1, INFINITY, 0.0},
+    {-1, INFINITY, -0.0},
+    {1, -INFINITY, 4},
+    {-1, -INFINITY, -4},
+    {INFINITY, 1, 2},
+    {-INFINITY, -1, -2},
+    {INFINITY, INFINITY, 1},
+    {INFINITY, -INFINITY, 3},
+    {-INFINITY, INFINITY, -1},
+    {-INFINITY, -INFINITY, -3},
+    {NAN, 1, NAN},
+    {1, NAN, NAN},
+    {INFINITY, NAN, NAN},
+};
+
+static const Case2 pow_cases[] = {
     {0.0, -3, INFINITY},
     {-0.0, -3, -INFINITY},
     {0.0, -2, INFINITY},
@@ -412,12 +487,18 @@ static void check_special(void)
         CHECK(ds_logf(hard_logf[i]) == want, "logf(%a)", hard_logf[i]);
     }
     for (size_t i = 0; i < sizeof pow_cases / sizeof *pow_cases; i++) {
-        PowCase c = pow_cases[i];
+        Case2 c = pow_cases[i];
         double y = c.y;
         CHECK(same_f64(ds_pow(c.x, y), c.result), "pow(%a, %a) = %a, not %a", c.x, y,
               ds_pow(c.x, y), c.result);
         float got = ds_powf((float)c.x, (float)y);
         CHECK(same_f32(got, (float)c.result), "powf(%a, %a) = %a, not %a", c.x, y, got, c.result);
+    }
+    for (size_t i = 0; i < sizeof atan2_cases / sizeof *atan2_cases; i++) {
+        Case2 c = atan2_cases[i];
+        double want = c.result * 0x1.921fb54442d18p-1, got = ds_atan2(c.x, c.y);
+        CHECK(same_f64(got, want), "atan2(%a, %a) = %a, not %a", c.x, c.y, got, want);
+        CHECK(same_f32(ds_atan2f((float)c.x, (float)c.y), (float)want), "atan2f(%a, %a)", c.x, c.y);
     }
     static float x[BLOCK];
     for (uint64_t i = 0; i < input_count(IN_F32, 0); i += BLOCK) {
@@ -454,6 +535,26 @@ static void check_special(void)
         {f64_rsqrt, 0.0, INFINITY},
         {f64_rsqrt, INFINITY, 0.0},
         {f64_rsqrt, -1, NAN},
+        {f64_cbrt, -8, -2},
+        {f64_cbrt, 27, 3},
+        {f64_cbrt, 0.0, 0.0},
+        {f64_cbrt, -0.0, -0.0},
+        {f64_cbrt, -INFINITY, -INFINITY},
+        {f64_cbrt, NAN, NAN},
+        {f64_sigmoid, 0.0, 0.5},
+        {f64_sigmoid, INFINITY, 1},
+        {f64_sigmoid, -INFINITY, 0.0},
+        {f64_sigmoid, NAN, NAN},
+        {f64_softplus, INFINITY, INFINITY},
+        {f64_softplus, -INFINITY, 0.0},
+        {f64_softplus, NAN, NAN},
+        {f64_sin, 0.0, 0.0},
+        {f64_sin, -0.0, -0.0},
+        {f64_sin, INFINITY, NAN},
+        {f64_sin, NAN, NAN},
+        {f64_cos, -0.0, 1},
+        {f64_cos, -INFINITY, NAN},
+        {f64_cos, NAN, NAN},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         CHECK(same_f64(cases[i].function(cases[i].x), cases[i].result),

@@ -132,7 +132,7 @@ static double time_of(Kernel kernel, Inputs inputs)
 {
     enum { N = 256, REPEATS = 200 };
     static double a[N], b[N], out[N];
-    int f32 = inputs == IN_F32 || inputs == IN_POWF || inputs == IN_MODF;
+    int f32 = inputs == IN_F32 || inputs_are_f32(inputs);
     double best = INFINITY;
     for (int i = 0; i < N; i++) {
         double x = ((double)(mix64((uint64_t)i) % 9999) + 1) / 1000;

@@ -5,6 +5,7 @@
  *
  * The rules run in the interpreter, from the IR's text. Tensor "b" has no gradient in the second
  * step. */
+#include "codegen/math/ds_math.h"
 #include "tests/ir/interp_test.h"
 #include <math.h>
 
@@ -247,6 +248,54 @@ static void reductions(void)
     finish();
 }
 
+/* piecewise and interp, of elements and of scalars; the functions at both rates. */
+static void functions(void)
+{
+    start("fn steps(x, at, y) = piecewise(x, at, y)\n"
+          "optimizer fun {\n hyper lr = 0.5, a = 1, ten[4] = [10, 20, 30, 40]\n state m = 3, n: "
+          "tensor = 0, k: tensor = 0\n"
+          " m := piecewise(g, [-0.1, 0.2], [1, lr, m])\n"
+          " n := 0 * n + interp(t, [1, 2, 3.5], [3, a, 7])\n"
+          " k := 0 * k + steps(t, [2, 2, 3], ten) + sin(t) + cos(t * 1000) + atan2(t, -a) + "
+          "cbrt(t) + "
+          "sigmoid(t) + softplus(t)\n"
+          " u = interp(g, [-0.25, 0, lr], [1, 2, m]) + cbrt(g) + sigmoid(g) + softplus(g) + "
+          "atan2(g, p)\n"
+          " p -= m * u + n + k\n}\n",
+          NULL);
+    static const double n_of[] = {3, 1, 5, 7}, steps_of[] = {10, 30, 40, 40};
+    float p[NB][LEN], m[NB][LEN];
+    double t_of[NB] = {0, 0};
+    EACH_TENSOR EACH_ELEMENT p[t][i] = at("p", t, i), m[t][i] = 3;
+    EACH_STEP
+    {
+        run_step(s);
+        EACH_TENSOR
+        {
+            if (!active(s, t)) continue;
+            double x = ++t_of[t], n = n_of[(int)x - 1];
+            double k = steps_of[(int)x - 1] + ds_sin(x) + ds_cos(x * 1000) + ds_atan2(x, -1) +
+                       ds_cbrt(x) + ds_sigmoid(x) + ds_softplus(x);
+            EACH_ELEMENT
+            {
+                float g = (float)grad[s][t][i];
+                m[t][i] = g < -0.1f ? 1 : g < 0.2f ? 0.5f : m[t][i];
+                float u = g >= 0.5f    ? m[t][i]
+                          : g >= 0     ? 2 + (m[t][i] - 2) / 0.5f * (g - 0)
+                          : g < -0.25f ? 1
+                                       : 1 + 4 * (g + 0.25f);
+                u = u + ds_cbrtf(g) + ds_sigmoidf(g) + ds_softplusf(g) + ds_atan2f(g, p[t][i]);
+                p[t][i] = p[t][i] - (m[t][i] * u + (float)n + (float)k);
+                SAME("m", at("m", t, i), m[t][i]);
+                SAME("p", at("p", t, i), p[t][i]);
+            }
+            SAME("n", *place(&b, "n", (size_t)t), n);
+            SAME("k", *place(&b, "k", (size_t)t), k);
+        }
+    }
+    finish();
+}
+
 /* A transform inside `when`: its writes are guarded, its state starts at the first step all the
  * same. */
 static void guarded_use(void)
@@ -326,6 +375,7 @@ int main(void)
     initial_values();
     conditions();
     reductions();
+    functions();
     guarded_use();
     hypers_and_functions();
     return check_done();

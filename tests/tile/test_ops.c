@@ -211,9 +211,8 @@ static void check_draws(int level)
     static const struct {
         TileOp op;
         float (*function)(double, double, ds_u32, ds_u64);
-    } draws[] = {{TILE_NORMAL, ds_normalf},
-                 {TILE_UNIFORM, ds_uniformf},
-                 {TILE_RADEMACHER, ds_rademacherf}};
+    } draws[] = {
+        {TILE_NORMAL, ds_normalf}, {TILE_UNIFORM, ds_uniformf}, {TILE_RADEMACHER, ds_rademacherf}};
     static float out[4097];
     for (size_t d = 0; d < sizeof draws / sizeof *draws; d++) {
         for (long n = 1; n <= 4096; n = n * 3 + 1) {
@@ -221,8 +220,8 @@ static void check_draws(int level)
             out[n] = 7;
             ((Draw)tile_levels[level]->op[draws[d].op])(n, out, 4000000000.0, 5.0, 3, first);
             for (long i = 0; i < n; i++)
-                wrong += !same_float(out[i], draws[d].function(4000000000.0, 5.0, 3,
-                                                               (ds_u64)(first + i)));
+                wrong += !same_float(out[i],
+                                     draws[d].function(4000000000.0, 5.0, 3, (ds_u64)(first + i)));
             CHECK(wrong == 0 && out[n] == 7, "%s: draw %zu of %ld: %ld wrong",
                   tile_level_names[level], d, n, wrong);
         }
