@@ -96,7 +96,8 @@ DSOPT_API const char *dsopt_version_string(void); /* "0.1.0" */
     X(NO_NEW_GRADS, 12, "no new gradients since the last step: dsopt_accumulate was not called")   \
     X(SCALE_MISMATCH, 13, "the gradients' scale is not the optimizer's loss scale")                \
     X(POISONED, 14, "a step failed half way: the optimizer can only be destroyed")                 \
-    X(INTERNAL, 15, "a mistake in the library itself: please report it")
+    X(INTERNAL, 15, "a mistake in the library itself: please report it")                           \
+    X(WRONG_MODE, 16, "the parameters are those for evaluation: run 'train' before the next step")
 
 typedef enum dsopt_status {
 #define DSOPT_X(name, number, text) DSOPT_##name = number,
@@ -135,7 +136,7 @@ typedef struct dsopt_config {
     const char *device; /* NULL or "cpu"; "cuda:0" is not supported yet and says so */
     int threads;      /* threads of a step, the caller's included; 0: one per processor the calling
                          thread may run on */
-    uint64_t seed;    /* of random draws (rules of this version draw nothing) */
+    uint64_t seed;    /* of random draws (normal(), uniform(), rademacher() in a rule) */
     dsopt_log_fn log; /* NULL: warnings are not told */
     void *log_user;
     dsopt_allocator alloc;
@@ -201,6 +202,11 @@ DSOPT_API dsopt_status dsopt_program_compile(dsopt_context *ctx, const char *tex
 DSOPT_API void dsopt_program_retain(dsopt_program *prog);
 DSOPT_API void dsopt_program_release(dsopt_program *prog);
 DSOPT_API const char *dsopt_program_name(const dsopt_program *prog); /* of its rule: "adamw" */
+
+/* Entry points besides the step, `on NAME { … }` in the rule or in what it uses: 0 …
+ * dsopt_program_entry_count - 1. NULL: no such number. */
+DSOPT_API size_t dsopt_program_entry_count(const dsopt_program *prog);
+DSOPT_API const char *dsopt_program_entry_name(const dsopt_program *prog, size_t i);
 
 /* ---- tensors and optimizers ------------------------------------------------------------------ */
 
@@ -277,6 +283,11 @@ DSOPT_API dsopt_status dsopt_handle_find(dsopt_optimizer *opt, const char *group
 DSOPT_API dsopt_status dsopt_handle_set(dsopt_optimizer *opt, dsopt_handle handle, double value);
 DSOPT_API dsopt_status dsopt_handle_get(dsopt_optimizer *opt, dsopt_handle handle, double *value);
 
+/* All elements of an array (`hyper beta[K]`), which one by one are "beta[0]", "beta[1]", …: `count`
+ * must be their number. All are checked before the first is set. */
+DSOPT_API dsopt_status dsopt_set_array(dsopt_optimizer *opt, const char *group, const char *path,
+                                       const double *values, int64_t count);
+
 /* All hyperparameters, each once per group, global ones once: 0 … dsopt_hyper_count - 1. */
 typedef struct dsopt_hyper_info {
     size_t size;
@@ -291,6 +302,15 @@ typedef struct dsopt_hyper_info {
 DSOPT_API size_t dsopt_hyper_count(const dsopt_optimizer *opt);
 DSOPT_API dsopt_status dsopt_hyper_info_read(dsopt_optimizer *opt, size_t i,
                                              dsopt_hyper_info *info);
+
+/* Inputs: what a rule needs to be told at every step (`input loss`). Any number, NaN included; it stays
+ * until another is given. A step, or a run of an entry point, that reads one which was never given
+ * is DSOPT_NOT_SET, and names it. The handle is for dsopt_handle_set and dsopt_handle_get. */
+DSOPT_API dsopt_status dsopt_set_input(dsopt_optimizer *opt, const char *name, double value);
+DSOPT_API dsopt_status dsopt_input_find(dsopt_optimizer *opt, const char *name,
+                                        dsopt_handle *handle);
+DSOPT_API size_t dsopt_input_count(const dsopt_optimizer *opt);
+DSOPT_API const char *dsopt_input_name(const dsopt_optimizer *opt, size_t i);
 
 /* ---- stepping -------------------------------------------------------------------------------- */
 
@@ -315,6 +335,20 @@ DSOPT_API dsopt_status dsopt_bind_gradient(dsopt_optimizer *opt, size_t i, const
  * is not in the middle) leaves the optimizer poisoned: every later call says so, only destroy is
  * accepted. Allocates nothing, but under backend "interp". Returns when all is done. */
 DSOPT_API dsopt_status dsopt_step(dsopt_optimizer *opt);
+
+/* Runs an entry point of the rule, `on NAME`: on all tensors, whether they have a gradient or not;
+ * `on NAME(x)`: on those that have one, with the gradients as x. Uses no generation of gradients and
+ * counts as no step: t and s stay, and so does the report. dsopt_run_with gives other buffers as x:
+ * one per tensor, of the dtypes of their gradients, NULL where a tensor takes no part; they may not
+ * overlap parameters or each other, and are read during the call only.
+ *
+ * A rule that has `on eval` and `on train` is in one of two modes, training at first: in the other
+ * dsopt_step is DSOPT_WRONG_MODE, and an entry point that leads to the mode it is in does nothing. An
+ * optimizer whose states are read in evaluation mode must be put into that mode again after they are
+ * written into another (better: save in training mode). */
+DSOPT_API dsopt_status dsopt_run(dsopt_optimizer *opt, const char *entry);
+DSOPT_API dsopt_status dsopt_run_with(dsopt_optimizer *opt, const char *entry,
+                                      const void *const *buffers, size_t count);
 
 typedef enum dsopt_result {
     DSOPT_STEP_NONE = 0, /* there was no step yet */
@@ -373,8 +407,8 @@ DSOPT_API dsopt_status dsopt_export_read(dsopt_optimizer *opt, size_t i, double 
 
 /* ---- state ----------------------------------------------------------------------------------- */
 
-/* All that an optimizer carries from step to step: for every tensor the states of its rule and its
- * clock t (applied steps of this tensor), for every group and globally the states of those rates,
+/* All that an optimizer carries from step to step: for every tensor the states that the rule keeps
+ * for its shape, and its clock t (applied steps of this tensor), for every group and globally the states of those rates,
  * and s (applied steps of the rule). With parameters and hyperparameters this is everything:
  * written back into a fresh optimizer, training goes on with the same bits. */
 typedef struct dsopt_state_info {
@@ -382,11 +416,13 @@ typedef struct dsopt_state_info {
     const char *path; /* "default.adamw.m": group, path in the program; global: "adamw.s". Stable: a
                          checkpoint's key */
     const char *name; /* "m" */
-    const char *rate; /* "element", "tensor", "group", "global" */
+    const char *rate; /* "element", "row", "col", "matrix", "block", "tensor", "group", "global" */
     int64_t tensor;   /* which tensor; -1 for rates group and global */
     const char *group; /* NULL for rate global */
     dsopt_dtype dtype; /* as stored */
-    int64_t count;     /* values: the tensor's elements, or 1 */
+    int64_t count;     /* values: the tensor's elements, its rows, …, or 1; 0 for an empty tensor */
+    int ndim;          /* how they lie: 0 a scalar, 1 [count], 2 for rows and columns of several */
+    int64_t dims[2];   /* matrices: [matrices, rows] */
 } dsopt_state_info;
 DSOPT_API size_t dsopt_state_count(const dsopt_optimizer *opt);
 DSOPT_API dsopt_status dsopt_state_info_read(dsopt_optimizer *opt, size_t i,

@@ -116,7 +116,8 @@ dsopt_status dsopt_handle_find(dsopt_optimizer *opt, const char *group, const ch
 
 static dsopt_status check_handle(dsopt_optimizer *opt, dsopt_handle h)
 {
-    bool ok = h.slot < opt->m->nslots && opt->m->slots[h.slot].kind == SLOT_HYPER &&
+    SlotKind kind = h.slot < opt->m->nslots ? opt->m->slots[h.slot].kind : SLOT_PARAM;
+    bool ok = (kind == SLOT_HYPER || kind == SLOT_INPUT) &&
               (h.group == ALL_GROUPS || h.group < opt->ngroups);
     return ok ? DSOPT_OK
               : error_set(opt->ctx, DSOPT_INVALID_ARGUMENT,
@@ -140,7 +141,7 @@ static bool in_range(const Slot *s, double v)
 static dsopt_status check_value(dsopt_optimizer *opt, const Slot *s, double v)
 {
     char range[80];
-    if (in_range(s, v)) return DSOPT_OK;
+    if (s->kind == SLOT_INPUT || in_range(s, v)) return DSOPT_OK;
     if (v != v)
         return error_set(opt->ctx, DSOPT_OUT_OF_RANGE, "%s = NaN: a hyperparameter is a number",
                          s->path);
@@ -162,7 +163,7 @@ static void store_value(dsopt_optimizer *opt, dsopt_handle h, double v)
 {
     const Slot *s = &opt->m->slots[h.slot];
     if (s->level == LEVEL_GLOBAL) {
-        opt->x.global[s->index] = v;
+        opt->global[s->index] = v;
         opt->global_set[h.slot] = true;
         return;
     }
@@ -193,6 +194,46 @@ dsopt_status dsopt_set(dsopt_optimizer *opt, const char *group, const char *path
     return st == DSOPT_OK ? dsopt_handle_set(opt, h, value) : st;
 }
 
+/* Elements of an array are hyperparameters of their own, "beta[0]", …; *handle of number i. */
+static dsopt_status find_element(dsopt_optimizer *opt, const char *group, const char *path,
+                                 int64_t i, dsopt_handle *handle)
+{
+    char name[IR_MAX_NAME + 32];
+    snprintf(name, sizeof name, "%s[%lld]", path, (long long)i);
+    return dsopt_handle_find(opt, group, name, handle);
+}
+
+dsopt_status dsopt_set_array(dsopt_optimizer *opt, const char *group, const char *path,
+                             const double *values, int64_t count)
+{
+    FPENV_HERE;
+    OPT_CHECK(opt);
+    dsopt_handle h;
+    if (!path || !values || strlen(path) > IR_MAX_NAME)
+        return error_set(opt->ctx, DSOPT_INVALID_ARGUMENT, "dsopt_set_array: %s",
+                         !path ? "path is NULL" : values ? "the path is too long" : "values is NULL");
+    dsopt_status st = find_element(opt, group, path, 0, &h);
+    if (st != DSOPT_OK)
+        return error_set(opt->ctx, st, "'%s' has no array of hyperparameters '%s'%s%s",
+                         opt->prog->name, path, group ? " in group " : "", group ? group : "");
+    int64_t n = 1;
+    while (find_element(opt, group, path, n, &h) == DSOPT_OK) n++;
+    if (n != count)
+        return error_set(opt->ctx, DSOPT_INVALID_ARGUMENT, "%s has %lld elements, not %lld", path,
+                         (long long)n, (long long)count);
+    for (int64_t i = 0; i < n; i++) {
+        find_element(opt, group, path, i, &h);
+        st = check_value(opt, &opt->m->slots[h.slot], values[i]);
+        if (st != DSOPT_OK) return st;
+    }
+    for (int64_t i = 0; i < n; i++) {
+        find_element(opt, group, path, i, &h);
+        store_value(opt, h, values[i]);
+        warn_narrow(opt, &opt->m->slots[h.slot], values[i]);
+    }
+    return DSOPT_OK;
+}
+
 /* ---- reading --------------------------------------------------------------------------------- */
 
 static bool is_set(const dsopt_optimizer *opt, uint32_t slot, uint32_t group)
@@ -204,7 +245,7 @@ static bool is_set(const dsopt_optimizer *opt, uint32_t slot, uint32_t group)
 static double stored(const dsopt_optimizer *opt, uint32_t slot, uint32_t group)
 {
     const Slot *s = &opt->m->slots[slot];
-    return s->level == LEVEL_GLOBAL ? opt->x.global[s->index] : opt->groups[group].block[s->index];
+    return s->level == LEVEL_GLOBAL ? opt->global[s->index] : opt->groups[group].block[s->index];
 }
 
 dsopt_status dsopt_handle_get(dsopt_optimizer *opt, dsopt_handle h, double *value)

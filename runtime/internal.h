@@ -4,12 +4,15 @@
  *     program.c     programs, built      validate.c   tensors as given
  *     device_cpu.c  the thread pool      bind.c       tables of a step
  *     error.c       messages, memory     exec.c       the plan executor
- *     step.c        a step, its outcome  hyper.c      hyperparameters
+ *     step.c        a step, its outcome  join.c       where partial results meet
+ *     entry.c       `on NAME`, inputs    hyper.c      hyperparameters
  *     report.c      reports, exports     state.c      states by name
+ *     place.c       memory of states and temporaries
  *
  * An optimizer's numbers live in blocks of doubles, one per level (codegen/plan.h); tensors without
- * elements have a block too, but take no part in anything else. Everything a step needs is
- * allocated when the optimizer is created.
+ * elements have a block too, but take no part in anything else. What an entry point needs to run
+ * (the step, or `on NAME`) is an OptEntry; all share blocks, parameters and states, which stand at
+ * the same places in all their modules. Everything is allocated when the optimizer is created.
  */
 #ifndef RUNTIME_INTERNAL_H
 #define RUNTIME_INTERNAL_H
@@ -142,15 +145,20 @@ typedef struct BuiltPrograms {
     BuiltScalars code;
 } BuiltPrograms;
 
-/* One lowering of the program's rule: without or with the guard of 16-bit gradients. */
+/* One lowering of the program's rule: the step, without or with the guard of 16-bit gradients, or an
+ * entry point. */
 typedef struct ProgramModule {
-    IrModule *m; /* NULL: not made yet */
+    const char *entry; /* NULL: the step */
+    bool guarded;
+    bool takes_buffers; /* `on NAME(x)` */
+    IrModule *m;        /* NULL: not made yet */
     Plan *plan;
     Variant **variants; /* each (body, storage) scheduled so far */
     size_t nvariants, cap;
     Built *built;
     BuiltPrograms *scalars;
-    DType *storage; /* per element slot as options say; p and g: DT_COUNT where they say nothing */
+    DType *storage; /* per slot of elements or vectors as options say; p and g: DT_COUNT where they
+                       say nothing */
 } ProgramModule;
 
 /* The checked rule, from which modules are lowered. */
@@ -170,14 +178,13 @@ struct dsopt_program {
     Arena arena;
     bool compute_f64;
     const char *name;
-    ProgramModule modules[2]; /* [guarded] */
+    ProgramModule *modules; /* [guarded] the step, then the entry points */
+    size_t nmodules;
     ProgramSource source;
 };
 
-/* The module with or without guard; made when first asked for, scheduled if the context's backend
- * needs that. */
-dsopt_status program_module(dsopt_context *ctx, dsopt_program *p, bool guarded,
-                            ProgramModule **out);
+/* Lowers modules[k] when first asked for, and schedules it if the context's backend needs that. */
+dsopt_status program_module(dsopt_context *ctx, dsopt_program *p, ProgramModule *pm);
 /* Code for a body under a storage of its element slots; and the scalar programs. Both cached in the
  * program. */
 dsopt_status program_build(dsopt_context *ctx, dsopt_program *p, ProgramModule *pm, uint32_t body,
@@ -191,23 +198,34 @@ dsopt_status program_build_scalars(dsopt_context *ctx, dsopt_program *p, Program
 typedef struct TensorInfo {
     const char *name;
     uint32_t group;
+    uint32_t kind; /* which states it has: TensorKind */
     int ndim;
-    int64_t rows, cols, numel;
+    const int64_t *shape;
+    int64_t numel;
     DType dtype, grad_dtype;
     void *param;
     const void *grad;
     int64_t live; /* its place among the tensors that have elements; -1: it has none */
+    uint64_t name_hash;
     double *block;
 } TensorInfo;
+
+/* Tensors that run the same bodies have the same states. */
+typedef struct TensorKind {
+    uint32_t *bodies; /* per entry point */
+    uint8_t *uses;    /* per slot: a body of its loads or stores it */
+    uint32_t *states; /* indices into dsopt_optimizer.tensor_states */
+    uint32_t nstates;
+} TensorKind;
 
 typedef struct OptGroup {
     const char *name;
     double *block;
     uint8_t *is_set; /* per hyper slot of group rate, by slot number: has a value */
-    bool active;     /* has a tensor that takes part in this step */
 } OptGroup;
 
 typedef struct OptVariant {
+    uint32_t body;
     const Variant *v; /* NULL under interp */
     const Built *built;
     int *kernel_of_phase; /* index into v->kernels, -1: none */
@@ -215,14 +233,28 @@ typedef struct OptVariant {
     DType *storage;
 } OptVariant;
 
-/* What a live tensor is to the plan executor. */
+/* What a tensor that has elements is to an entry point. */
 typedef struct LiveTensor {
     uint32_t info; /* index into tensors */
     uint32_t variant;
-    uint32_t rank; /* by name, among those that have elements */
     uint32_t class_;
     size_t row, nrows; /* its rows in the table, while it takes part */
+    ViewDims dims;
 } LiveTensor;
+
+typedef enum VectorKind { VEC_MATRIX, VEC_ROW, VEC_COL, VEC_BLOCK, VEC_COUNT } VectorKind;
+static inline VectorKind vector_kind(Rate r)
+{
+    return r & AXIS_BLOCK ? VEC_BLOCK : r & AXIS_COL ? VEC_COL : r & AXIS_ROW ? VEC_ROW : VEC_MATRIX;
+}
+
+/* A body of an entry point: who runs it. */
+typedef struct BodyRun {
+    size_t begin, end; /* in OptEntry.active */
+    bool *groups;      /* per group: one of its tensors takes part */
+    bool vectors[VEC_COUNT];                              /* it has programs of this rate */
+    size_t vector_begin[VEC_COUNT], vector_end[VEC_COUNT]; /* their rows */
+} BodyRun;
 
 typedef struct Share {
     _Alignas(64) atomic_size_t next;
@@ -237,37 +269,29 @@ typedef struct Interval {
 
 typedef enum ExecOutcome { EXEC_DONE, EXEC_NOTHING_WRITTEN, EXEC_HALF_DONE } ExecOutcome;
 
-struct dsopt_optimizer {
-    dsopt_context *ctx;
-    dsopt_program *prog;
+/* The step, or an entry point: a module, its plan and code, and the tables that it walks (bind.c). */
+typedef struct OptEntry {
+    const char *name; /* "step", "eval" */
     ProgramModule *pm;
     const IrModule *m;
     const Plan *plan; /* NULL under interp */
-    Arena arena;      /* names and tables */
-    Region state, blocks, temps, tables;
-
-    TensorInfo *tensors;
-    size_t ntensors;
-    NameMap tensor_names, group_names;
-    OptGroup *groups;
-    uint32_t ngroups;
-    uint8_t *global_set; /* per slot: a global hyper has a value */
-    size_t block_size[LEVEL_COUNT];
-    int t_slot, numel_all_slot, lr_slot, skip_slot; /* slot numbers; -1: none */
-    const char *poison; /* why only destroy is accepted; NULL: healthy */
-
-    /* tables of a step (bind.c) */
-    ExecState x; /* the live tensors, as executors see them */
+    const BuiltPrograms *programs;
+    ExecState x; /* the tensors that have elements, as executors see them */
     LiveTensor *live;
-    uint32_t *by_rank; /* live tensors in byte order of names */
-    OptVariant *variants;
+    OptVariant *variants; /* in order of their bodies */
     size_t nvariants;
-    uint32_t nelem, nptr; /* element slots; with temporaries */
-    bool stale;   /* which tensors take part, or their t, has changed: tables are to be rebuilt */
-    bool rebound; /* a gradient was bound: overlaps are to be checked */
+    uint32_t nptr; /* pointers of a tensor: slots of elements and vectors, then temporaries */
+    int skip_slot; /* slot number; -1: none */
+    int draw_slot[2]; /* draw_lo and draw_hi, where the module loads them; -1 */
+    double *exports;  /* its exports, while another entry point's are in the blocks */
+
+    bool stale; /* which tensors take part, or their t, has changed: tables are to be rebuilt */
     uint32_t *active; /* live tensors that take part, in order of rows */
     size_t nactive;
-    DsRow *rows;
+    BodyRun *bodies;
+    uint32_t first_body;   /* the first that a tensor runs; it commits what is global */
+    uint32_t *group_first; /* per group */
+    DsRow *rows, *vector_rows;
     size_t nrows;
     DsTensorRow *tensor_rows;
     double *class_blocks;
@@ -275,30 +299,71 @@ struct dsopt_optimizer {
     uint32_t *class_table;
     size_t nclasses, class_mask;
     double *partial;
-    double *roots;
+    int *npartial; /* per phase */
+    double *roots; /* one value per tensor, or two */
     unsigned char *present;
     size_t *split; /* where the rows of each share begin: [nshares + 1] */
     Share *shares; /* rows not yet taken, while a sweep runs */
     int nshares;
     bool brief; /* a sweep is so short that sleeping threads are left alone */
-    Interval *spans, *spans_tmp;
-    const BuiltPrograms *programs;
-    int *npartial; /* per phase */
+    Region tables;
+} OptEntry;
 
-    ExecOutcome (*exec)(dsopt_optimizer *opt);
+static inline uint32_t vectors_of(const OptEntry *e, uint32_t body)
+{
+    return e->plan->nvectors ? e->plan->nvectors[body] : 0;
+}
+
+struct dsopt_optimizer {
+    dsopt_context *ctx;
+    dsopt_program *prog;
+    OptEntry *entries; /* the step, then those of the program */
+    size_t nentries;
+    OptEntry *current;  /* whose exports and properties are in the blocks */
+    ProgramModule *pm;  /* of the step; slots up to the states are the same in all modules */
+    const IrModule *m;
+    Arena arena; /* names and tables */
+    Region state, blocks, temps;
+
+    TensorInfo *tensors;
+    size_t ntensors;
+    TensorKind *kinds;
+    uint32_t nkinds;
+    NameMap tensor_names, group_names;
+    OptGroup *groups;
+    uint32_t ngroups;
+    uint8_t *global_set; /* per slot: a global hyper, or an input, has a value */
+    size_t block_size[LEVEL_COUNT];
+    int t_slot, numel_all_slot, lr_slot; /* slot numbers; -1: none */
+    const char *poison; /* why only destroy is accepted; NULL: healthy */
+
+    double *global; /* blocks */
+    double **group;
+    uint32_t nlive;     /* tensors that have elements */
+    uint32_t *by_rank;  /* live tensors in byte order of names */
+    uint32_t *by_group; /* the same group by group; a group's begin at group_begin[group] */
+    uint32_t *group_begin;
+    uint32_t *groups_by_name;
+    uint32_t nelem; /* slots of elements and vectors */
+    bool rebound;   /* a gradient was bound: overlaps are to be checked */
+    Interval *spans, *spans_tmp;
+
+    ExecOutcome (*exec)(dsopt_optimizer *opt, OptEntry *e);
 
     /* the loop around it */
     int64_t micro;     /* accumulates since a step used the gradients */
     int64_t unapplied; /* accumulates since a step was applied */
     bool warned;
     bool hypers_complete; /* every hyperparameter that needs a value has one */
+    bool eval_mode;       /* `on eval` ran, and `on train` has not since */
     int64_t steps;
     dsopt_report report;
 
     /* states by name (state.c) */
     uint32_t *tensor_states, *group_states, *global_states; /* slot numbers */
     uint32_t ntensor_states, ngroup_states, nglobal_states;
-    const char **paths; /* [group][tensor state, then group state], then global states */
+    size_t *state_begin; /* [tensor]: number of its first state; [ntensors]: of all of tensors */
+    const char **paths;  /* [group][tensor state, then group state], then global states */
 };
 
 /* Every call on an optimizer begins so. */
@@ -316,17 +381,41 @@ DType dtype_internal(dsopt_dtype d); /* DT_COUNT: the default, or none that is k
  * tensors, tensor_names, spans. */
 dsopt_status tensors_validate(dsopt_optimizer *opt, const dsopt_tensor *given, size_t n, bool f64,
                               const char ***group_of);
-/* Whether memory is shared where it may not be, now; the message names both tensors. */
-dsopt_status overlaps_check(dsopt_optimizer *opt);
+/* Whether memory is shared where it may not be, now; the message names both tensors. `buffers`: in
+ * place of the gradients, or NULL. */
+dsopt_status overlaps_check(dsopt_optimizer *opt, const void *const *buffers);
+
+/* place.c: from the arena, which jumps when out of memory. */
+dsopt_status choose_bodies(dsopt_optimizer *opt); /* kinds, dims */
+dsopt_status make_blocks(dsopt_optimizer *opt);
+dsopt_status make_state(dsopt_optimizer *opt);
+/* As the first body that uses a state sees a live tensor; NULL: none does. */
+const ViewDims *state_view(const dsopt_optimizer *opt, uint32_t live, const Slot *s);
+/* Properties as the entry's bodies see them. */
+void set_properties(dsopt_optimizer *opt, const OptEntry *e);
 
 /* bind.c */
-dsopt_status tables_alloc(dsopt_optimizer *opt);
-dsopt_status
-tables_update(dsopt_optimizer *opt); /* before a step: who takes part; allocates nothing */
+dsopt_status tables_alloc(dsopt_optimizer *opt, OptEntry *e);
+/* Before a run: who takes part; allocates nothing. */
+dsopt_status tables_update(dsopt_optimizer *opt, OptEntry *e);
 
-/* exec.c */
-ExecOutcome exec_plan(dsopt_optimizer *opt);
-ExecOutcome exec_interp(dsopt_optimizer *opt);
+/* entry.c */
+/* Makes `e` the one whose exports and properties are in the blocks. */
+void entry_enter(dsopt_optimizer *opt, OptEntry *e);
+size_t entry_exports_size(const dsopt_optimizer *opt, const OptEntry *e);
+typedef enum ExportsDo { EXPORTS_SAVE, EXPORTS_LOAD, EXPORTS_CLEAR } ExportsDo;
+void entry_exports(dsopt_optimizer *opt, OptEntry *e, ExportsDo what);
+/* The values of one export (1, one per group, one per tensor) as the last run left them. */
+void entry_export_read(const dsopt_optimizer *opt, const OptEntry *e, const Slot *s, double *out);
+/* All inputs that the entry loads have been given. */
+dsopt_status entry_check_inputs(dsopt_optimizer *opt, const OptEntry *e);
+dsopt_status entry_failed(dsopt_optimizer *opt, ExecOutcome outcome);
+bool module_loads(const IrModule *m, int slot);
+
+/* exec.c, join.c */
+ExecOutcome exec_plan(dsopt_optimizer *opt, OptEntry *e);
+ExecOutcome exec_interp(dsopt_optimizer *opt, OptEntry *e);
+void join_phase(dsopt_optimizer *opt, OptEntry *e, int phase);
 
 /* hyper.c, state.c */
 void hyper_init(dsopt_optimizer *opt);

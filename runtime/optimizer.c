@@ -1,8 +1,7 @@
 /* optimizer.c - making an optimizer: a program meets tensors.
  *
- * Everything is checked first, then code is built, then memory is taken; what fails gives back all
- * of it. State lies slot by slot, each tensor's part aligned to 64 bytes, so that many small
- * tensors are one stream per state; scalar blocks likewise.
+ * Everything is checked first, then code is built, then memory is taken (place.c); what fails gives
+ * back all of it.
  *
  *     adamw, w [1000] bf16, b [10] f32  ->  two variants; state: m of w, m of b, v of w, v of b
  */
@@ -28,31 +27,31 @@ static void find_slots(dsopt_optimizer *opt)
 {
     opt->t_slot = ir_slot_find(opt->m, SLOT_COUNT, "t");
     opt->numel_all_slot = ir_slot_find(opt->m, SLOT_PROP, "numel_all");
-    opt->lr_slot = opt->skip_slot = -1;
+    opt->lr_slot = -1;
     for (uint32_t i = 0; i < opt->m->nslots; i++) {
         const Slot *s = &opt->m->slots[i];
         if (s->kind == SLOT_HYPER && path_match(s->path, "lr") >= 2) opt->lr_slot = (int)i;
-        if (s->kind == SLOT_SKIP) opt->skip_slot = (int)i;
     }
-}
-
-static bool is_element(const Slot *s)
-{
-    return s->level == LEVEL_NONE;
 }
 
 /* ---- tensors that have elements -------------------------------------------------------------- */
 
 static bool name_before(const dsopt_optimizer *opt, uint32_t a, uint32_t b)
 {
-    return strcmp(opt->x.tensors[a].name, opt->x.tensors[b].name) < 0;
+    const ExecTensor *t = opt->entries[0].x.tensors;
+    return strcmp(t[a].name, t[b].name) < 0;
+}
+
+static bool group_before(const dsopt_optimizer *opt, uint32_t a, uint32_t b)
+{
+    return strcmp(opt->groups[a].name, opt->groups[b].name) < 0;
 }
 
 /* Heap sort: in place, and never worse than n log n. */
-static void sort_ranks(dsopt_optimizer *opt)
+static void sort_by(const dsopt_optimizer *opt, uint32_t *v, size_t count,
+                    bool (*before)(const dsopt_optimizer *, uint32_t, uint32_t))
 {
-    uint32_t *v = opt->by_rank;
-    for (size_t n = opt->x.ntensors, root = n / 2; n > 1;) {
+    for (size_t n = count, root = n / 2; n > 1;) {
         if (root > 0) {
             root--;
         } else {
@@ -61,8 +60,8 @@ static void sort_ranks(dsopt_optimizer *opt)
             v[0] = last;
         }
         for (size_t i = root, child; (child = 2 * i + 1) < n; i = child) {
-            if (child + 1 < n && name_before(opt, v[child], v[child + 1])) child++;
-            if (!name_before(opt, v[i], v[child])) break;
+            if (child + 1 < n && before(opt, v[child], v[child + 1])) child++;
+            if (!before(opt, v[i], v[child])) break;
             uint32_t swap = v[i];
             v[i] = v[child];
             v[child] = swap;
@@ -70,26 +69,58 @@ static void sort_ranks(dsopt_optimizer *opt)
     }
 }
 
+static uint64_t hash_name(const char *s)
+{
+    uint64_t h = 0xcbf29ce484222325u; /* FNV-1a */
+    for (; *s; s++) h = (h ^ (unsigned char)*s) * 0x100000001b3u;
+    return h;
+}
+
+/* In order of names, whole and group by group. */
+static void make_orders(dsopt_optimizer *opt)
+{
+    uint32_t n = opt->nlive;
+    opt->by_rank = ARENA_ARRAY(&opt->arena, uint32_t, n);
+    opt->by_group = ARENA_ARRAY(&opt->arena, uint32_t, n);
+    opt->group_begin = ARENA_ARRAY(&opt->arena, uint32_t, opt->ngroups + 1);
+    opt->groups_by_name = ARENA_ARRAY(&opt->arena, uint32_t, opt->ngroups);
+    for (uint32_t i = 0; i < n; i++) opt->by_rank[i] = i;
+    for (uint32_t g = 0; g < opt->ngroups; g++) opt->groups_by_name[g] = g;
+    sort_by(opt, opt->by_rank, n, name_before);
+    sort_by(opt, opt->groups_by_name, opt->ngroups, group_before);
+    const ExecTensor *t = opt->entries[0].x.tensors;
+    for (uint32_t i = 0; i < n; i++) opt->group_begin[t[i].group + 1]++;
+    for (uint32_t g = 0; g < opt->ngroups; g++) opt->group_begin[g + 1] += opt->group_begin[g];
+    uint32_t *next = ARENA_ARRAY(&opt->arena, uint32_t, opt->ngroups);
+    for (uint32_t k = 0; k < n; k++) {
+        uint32_t i = opt->by_rank[k], g = t[i].group;
+        opt->by_group[opt->group_begin[g] + next[g]++] = i;
+    }
+}
+
 static void make_live(dsopt_optimizer *opt)
 {
-    size_t n = 0;
-    for (size_t i = 0; i < opt->ntensors; i++)
-        opt->tensors[i].live = opt->tensors[i].numel > 0 ? (int64_t)n++ : -1;
-    opt->x.tensors = ARENA_ARRAY(&opt->arena, ExecTensor, n);
-    opt->live = ARENA_ARRAY(&opt->arena, LiveTensor, n);
-    opt->by_rank = ARENA_ARRAY(&opt->arena, uint32_t, n);
-    opt->x.ntensors = n;
+    opt->nlive = 0;
     for (size_t i = 0; i < opt->ntensors; i++) {
-        const TensorInfo *t = &opt->tensors[i];
-        if (t->live < 0) continue;
-        opt->x.tensors[t->live] =
-            (ExecTensor){.name = t->name, .numel = t->numel, .group = t->group};
-        opt->live[t->live].info = (uint32_t)i;
-        opt->by_rank[t->live] = (uint32_t)t->live;
+        TensorInfo *t = &opt->tensors[i];
+        t->live = t->numel > 0 ? (int64_t)opt->nlive++ : -1;
+        t->name_hash = hash_name(t->name);
     }
-    sort_ranks(opt);
-    for (uint32_t k = 0; k < n; k++) opt->live[opt->by_rank[k]].rank = k;
-    opt->x.by_name = opt->by_rank;
+    for (size_t k = 0; k < opt->nentries; k++) {
+        OptEntry *e = &opt->entries[k];
+        e->x.tensors = ARENA_ARRAY(&opt->arena, ExecTensor, opt->nlive);
+        e->live = ARENA_ARRAY(&opt->arena, LiveTensor, opt->nlive);
+        e->x.ntensors = opt->nlive;
+        for (size_t i = 0; i < opt->ntensors; i++) {
+            const TensorInfo *t = &opt->tensors[i];
+            if (t->live < 0) continue;
+            e->x.tensors[t->live] =
+                (ExecTensor){.name = t->name, .numel = t->numel, .group = t->group};
+            e->live[t->live].info = (uint32_t)i;
+        }
+    }
+    make_orders(opt);
+    for (size_t k = 0; k < opt->nentries; k++) opt->entries[k].x.by_name = opt->by_rank;
 }
 
 /* ---- variants -------------------------------------------------------------------------------- */
@@ -111,179 +142,69 @@ static dsopt_status check_storage(dsopt_optimizer *opt)
     return DSOPT_OK;
 }
 
-static void make_variants(dsopt_optimizer *opt)
+/* Storages by body, so that the tensors of a body stand together. */
+static void make_variants(dsopt_optimizer *opt, OptEntry *e)
 {
     size_t cap = 0, bytes = opt->nelem * sizeof(DType);
     DType *storage = ARENA_ARRAY(&opt->arena, DType, opt->nelem);
     memcpy(storage, opt->pm->storage, bytes);
-    for (size_t i = 0; i < opt->x.ntensors; i++) {
-        const TensorInfo *t = &opt->tensors[opt->live[i].info];
-        storage[0] = t->dtype;
-        storage[1] = t->grad_dtype;
-        size_t v = 0;
-        while (v < opt->nvariants && memcmp(opt->variants[v].storage, storage, bytes) != 0) v++;
-        if (v == opt->nvariants) {
-            OptVariant ov = {.storage = ARENA_ARRAY(&opt->arena, DType, opt->nelem)};
-            memcpy(ov.storage, storage, bytes);
-            ARENA_PUSH(&opt->arena, opt->variants, opt->nvariants, cap, ov);
+    for (uint32_t body = 0; body < e->m->nbodies; body++) {
+        size_t first = e->nvariants;
+        for (uint32_t i = 0; i < opt->nlive; i++) {
+            if (e->x.tensors[i].body != body) continue;
+            const TensorInfo *t = &opt->tensors[e->live[i].info];
+            storage[0] = t->dtype;
+            storage[1] = t->grad_dtype;
+            size_t v = first;
+            while (v < e->nvariants && memcmp(e->variants[v].storage, storage, bytes) != 0) v++;
+            if (v == e->nvariants) {
+                OptVariant ov = {.body = body, .storage = ARENA_ARRAY(&opt->arena, DType, opt->nelem)};
+                memcpy(ov.storage, storage, bytes);
+                ARENA_PUSH(&opt->arena, e->variants, e->nvariants, cap, ov);
+            }
+            e->live[i].variant = (uint32_t)v;
         }
-        opt->live[i].variant = (uint32_t)v;
     }
-    for (size_t i = 0; i < opt->x.ntensors; i++)
-        opt->x.tensors[i].storage = opt->variants[opt->live[i].variant].storage;
+    for (uint32_t i = 0; i < opt->nlive; i++)
+        e->x.tensors[i].storage = e->variants[e->live[i].variant].storage;
 }
 
-static dsopt_status build_variants(dsopt_optimizer *opt)
+static dsopt_status build_variants(dsopt_optimizer *opt, OptEntry *e)
 {
-    opt->nptr = opt->nelem;
-    if (!opt->plan) return DSOPT_OK;
-    dsopt_status st = program_build_scalars(opt->ctx, opt->prog, opt->pm, &opt->programs);
+    e->nptr = opt->nelem;
+    if (!e->plan) return DSOPT_OK;
+    dsopt_status st = program_build_scalars(opt->ctx, opt->prog, e->pm, &e->programs);
     size_t scratch = 64;
-    for (size_t i = 0; i < opt->nvariants && st == DSOPT_OK; i++) {
-        OptVariant *ov = &opt->variants[i];
-        st = program_build(opt->ctx, opt->prog, opt->pm, 0, ov->storage, &ov->built);
+    for (size_t i = 0; i < e->nvariants && st == DSOPT_OK; i++) {
+        OptVariant *ov = &e->variants[i];
+        st = program_build(opt->ctx, opt->prog, e->pm, ov->body, ov->storage, &ov->built);
         if (st != DSOPT_OK) break;
         ov->v = ov->built->variant;
-        ov->kernel_of_phase = ARENA_ARRAY(&opt->arena, int, opt->plan->nphases + 1);
-        for (int k = 0; k <= opt->plan->nphases; k++) ov->kernel_of_phase[k] = -1;
+        ov->kernel_of_phase = ARENA_ARRAY(&opt->arena, int, e->plan->nphases + 1);
+        for (int k = 0; k <= e->plan->nphases; k++) ov->kernel_of_phase[k] = -1;
         for (uint32_t k = 0; k < ov->v->nkernels; k++)
             ov->kernel_of_phase[ov->v->kernels[k].phase] = (int)k;
         if (ov->built->code.scratch_bytes > scratch) scratch = ov->built->code.scratch_bytes;
-        if (opt->nelem + ov->v->ntemps > opt->nptr) opt->nptr = opt->nelem + ov->v->ntemps;
+        uint32_t nptr = opt->nelem + vectors_of(e, ov->body) + ov->v->ntemps;
+        if (nptr > e->nptr) e->nptr = nptr;
     }
     if (st == DSOPT_OK && !pool_reserve(opt->ctx->pool, scratch)) st = error_oom(opt->ctx);
     return st;
 }
 
-/* ---- blocks ---------------------------------------------------------------------------------- */
-
-static void init_block(const dsopt_optimizer *opt, double *block, Level level)
+static void make_tensor_rows(dsopt_optimizer *opt, OptEntry *e)
 {
-    for (uint32_t i = 0; i < opt->m->nslots; i++) {
-        const Slot *s = &opt->m->slots[i];
-        if (s->level == level && (s->kind == SLOT_STATE || s->kind == SLOT_COUNT))
-            block[s->index] = s->init;
-        if (s->level == level && s->kind == SLOT_EXPORT) block[s->index] = NAN;
-    }
-}
-
-static void set_prop(const dsopt_optimizer *opt, double *block, const char *name, double value)
-{
-    int i = ir_slot_find(opt->m, SLOT_PROP, name);
-    if (i >= 0 && opt->m->slots[i].level == LEVEL_TENSOR) block[opt->m->slots[i].index] = value;
-}
-
-static dsopt_status make_blocks(dsopt_optimizer *opt)
-{
-    for (int l = 0; l < LEVEL_COUNT; l++)
-        opt->block_size[l] = opt->plan ? opt->plan->block_size[l] : opt->m->nlevel[l];
-    const size_t *size = opt->block_size;
-    size_t doubles =
-        size[LEVEL_GLOBAL] + opt->ngroups * size[LEVEL_GROUP] + opt->ntensors * size[LEVEL_TENSOR];
-    if (!region_alloc(&opt->ctx->alloc, (doubles + 1) * sizeof(double), &opt->blocks))
-        return error_oom(opt->ctx);
-    double *next = opt->blocks.base;
-    opt->x.global = next;
-    next += size[LEVEL_GLOBAL];
-    init_block(opt, opt->x.global, LEVEL_GLOBAL);
-    opt->x.ngroups = opt->ngroups;
-    opt->x.group = ARENA_ARRAY(&opt->arena, double *, opt->ngroups);
-    for (uint32_t g = 0; g < opt->ngroups; g++, next += size[LEVEL_GROUP]) {
-        opt->groups[g].block = opt->x.group[g] = next;
-        init_block(opt, next, LEVEL_GROUP);
-    }
-    for (size_t i = 0; i < opt->ntensors; i++, next += size[LEVEL_TENSOR]) {
-        TensorInfo *t = &opt->tensors[i];
-        t->block = next;
-        init_block(opt, next, LEVEL_TENSOR);
-        set_prop(opt, next, "numel", (double)t->numel);
-        set_prop(opt, next, "ndim", t->ndim);
-        set_prop(opt, next, "rows", (double)t->rows);
-        set_prop(opt, next, "cols", (double)t->cols);
-        set_prop(opt, next, "gbits", dtype_size(t->grad_dtype) * 8);
-        if (t->live >= 0) opt->x.tensors[t->live].block = next;
-    }
-    return DSOPT_OK;
-}
-
-/* ---- state ----------------------------------------------------------------------------------- */
-
-static bool add_bytes(size_t *total, int64_t numel, int size)
-{
-    size_t bytes;
-    if (__builtin_mul_overflow((size_t)numel, (size_t)size, &bytes) || bytes > SIZE_MAX / 4)
-        return false;
-    return !__builtin_add_overflow(*total, (bytes + 63) & ~(size_t)63, total);
-}
-
-/* Arrays a power of two apart meet in the same sets of every cache and the same banks of the memory:
- * AdamW over 2^26 elements took 2.1 ns for each where 60 M took 0.67. So no state begins where its
- * neighbour, or a parameter that begins with a page, would have it. */
-enum { STAGGER = 5 * 4096 + 5 * 64 };
-
-/* Hands out the parts of elements [first, last) of every tensor's pointers from `base`; base NULL:
- * only counts. */
-static bool place_elements(dsopt_optimizer *opt, uint32_t first, uint32_t last, char *base,
-                           size_t *total)
-{
-    *total = 0;
-    for (uint32_t e = first; e < last; e++) {
-        *total += STAGGER;
-        for (size_t i = 0; i < opt->x.ntensors; i++) {
-            const ExecTensor *t = &opt->x.tensors[i];
-            if (e >= opt->nelem && e - opt->nelem >= opt->variants[opt->live[i].variant].v->ntemps)
-                continue;
-            if (base) t->ptr[e] = base + *total;
-            if (!add_bytes(total, t->numel, dtype_size(e < opt->nelem ? t->storage[e] : DT_F32)))
-                return false;
-        }
-    }
-    return true;
-}
-
-static bool alloc_elements(dsopt_optimizer *opt, uint32_t first, uint32_t last, Region *region)
-{
-    size_t total;
-    return place_elements(opt, first, last, NULL, &total) &&
-           region_alloc(&opt->ctx->alloc, total, region) &&
-           place_elements(opt, first, last, region->base, &total);
-}
-
-static dsopt_status make_state(dsopt_optimizer *opt)
-{
-    void **ptr = ARENA_ARRAY(&opt->arena, void *, opt->x.ntensors * opt->nptr);
-    for (size_t i = 0; i < opt->x.ntensors; i++) {
-        const TensorInfo *t = &opt->tensors[opt->live[i].info];
-        opt->x.tensors[i].ptr = ptr + i * opt->nptr;
-        opt->x.tensors[i].ptr[0] = t->param;
-        opt->x.tensors[i].ptr[1] = (void *)t->grad;
-    }
-    if (!alloc_elements(opt, 2, opt->nelem, &opt->state) ||
-        !alloc_elements(opt, opt->nelem, opt->nptr, &opt->temps))
-        return error_oom(opt->ctx);
-    for (uint32_t k = 0; k < opt->m->nslots; k++) {
-        const Slot *s = &opt->m->slots[k];
-        if (s->kind != SLOT_STATE || !is_element(s) || s->init == 0) continue;
-        for (size_t i = 0; i < opt->x.ntensors; i++) {
-            const ExecTensor *t = &opt->x.tensors[i];
-            state_fill(t->ptr[s->index], t->storage[s->index], t->numel, s->init);
-        }
-    }
-    return DSOPT_OK;
-}
-
-static void make_tensor_rows(dsopt_optimizer *opt)
-{
-    if (!opt->plan) return;
-    for (size_t i = 0; i < opt->x.ntensors; i++) {
-        const ExecTensor *t = &opt->x.tensors[i];
-        opt->tensor_rows[i] =
-            (DsTensorRow){.u = {opt->x.global, opt->x.group[t->group], NULL, t->block},
-                          .ptr = t->ptr,
-                          .rows = 1,
-                          .cols = t->numel,
-                          .mats = 1,
-                          .tiles = 1};
+    if (!e->plan) return;
+    for (uint32_t i = 0; i < opt->nlive; i++) {
+        const ExecTensor *t = &e->x.tensors[i];
+        const ViewDims *d = &e->live[i].dims;
+        bool flat = d->view == VIEW_FLAT;
+        e->tensor_rows[i] = (DsTensorRow){.u = {opt->global, opt->group[t->group], NULL, t->block},
+                                          .ptr = t->ptr,
+                                          .rows = flat ? 1 : d->rows,
+                                          .cols = flat ? t->numel : d->cols,
+                                          .mats = flat ? 1 : d->mats,
+                                          .tiles = flat ? 1 : d->tiles};
     }
 }
 
@@ -302,6 +223,34 @@ static bool has_narrow_gradients(const dsopt_optimizer *opt)
     return false;
 }
 
+/* Entry points work on the memory that the step has: slots up to the states are the same. */
+static bool same_layout(const IrModule *step, const IrModule *m)
+{
+    bool same = step->nelem == m->nelem;
+    for (uint32_t i = 0; i < step->nslots && same; i++) {
+        const Slot *a = &step->slots[i], *b = i < m->nslots ? &m->slots[i] : NULL;
+        if (a->kind > SLOT_PROP) continue;
+        same = b && a->kind == b->kind && a->level == b->level && a->index == b->index &&
+               a->rate == b->rate && strcmp(a->name, b->name) == 0 && strcmp(a->path, b->path) == 0;
+    }
+    return same;
+}
+
+static void open_entry(const dsopt_optimizer *opt, OptEntry *e)
+{
+    static const char *const halves[2] = {"draw_lo", "draw_hi"};
+    e->name = e->pm->entry ? e->pm->entry : "step";
+    e->m = e->pm->m;
+    e->plan = opt->ctx->backend->build_variant ? e->pm->plan : NULL;
+    e->skip_slot = -1;
+    for (uint32_t i = 0; i < e->m->nslots; i++)
+        if (e->m->slots[i].kind == SLOT_SKIP) e->skip_slot = (int)i;
+    for (int k = 0; k < 2; k++) {
+        int slot = ir_slot_find(e->m, SLOT_PROP, halves[k]);
+        e->draw_slot[k] = module_loads(e->m, slot) ? slot : -1;
+    }
+}
+
 static dsopt_status bind_program(dsopt_optimizer *opt)
 {
     const Backend *backend = opt->ctx->backend;
@@ -310,13 +259,37 @@ static dsopt_status bind_program(dsopt_optimizer *opt)
                          "'%s' was compiled with compute \"f64\", which runs on backend \"interp\" "
                          "only; this context has \"%s\"",
                          opt->prog->name, backend->name);
-    dsopt_status st = program_module(opt->ctx, opt->prog, has_narrow_gradients(opt), &opt->pm);
-    if (st != DSOPT_OK) return st;
+    dsopt_program *p = opt->prog;
+    opt->nentries = p->nmodules - 1;
+    opt->entries = ARENA_ARRAY(&opt->arena, OptEntry, opt->nentries);
+    opt->exec = backend->build_variant ? exec_plan : exec_interp;
+    for (size_t k = 0; k < opt->nentries; k++) {
+        OptEntry *e = &opt->entries[k];
+        e->pm = k ? &p->modules[1 + k] : &p->modules[has_narrow_gradients(opt)];
+        dsopt_status st = program_module(opt->ctx, p, e->pm);
+        if (st != DSOPT_OK) return st;
+        open_entry(opt, e);
+        if (!same_layout(opt->entries[0].m, e->m))
+            return error_set(opt->ctx, DSOPT_INTERNAL, "'%s' and its entry '%s' differ in their slots",
+                             p->name, e->name);
+    }
+    opt->pm = opt->entries[0].pm;
     opt->m = opt->pm->m;
     opt->nelem = opt->m->nelem;
-    opt->plan = backend->build_variant ? opt->pm->plan : NULL;
-    opt->exec = opt->plan ? exec_plan : exec_interp;
+    opt->current = &opt->entries[0];
     return check_storage(opt);
+}
+
+/* Exports are NaN until an entry point has run. */
+static void init_exports(dsopt_optimizer *opt)
+{
+    for (size_t k = opt->nentries; k-- > 0;) { /* the step last: it is the current one */
+        OptEntry *e = &opt->entries[k];
+        size_t n = entry_exports_size(opt, e);
+        if (opt->nentries > 1) e->exports = ARENA_ARRAY(&opt->arena, double, n);
+        for (size_t i = 0; e->exports && i < n; i++) e->exports[i] = NAN;
+    }
+    entry_exports(opt, opt->current, EXPORTS_CLEAR);
 }
 
 static dsopt_status create_body(void *arg)
@@ -330,13 +303,20 @@ static dsopt_status create_body(void *arg)
     make_groups(opt, group_of);
     find_slots(opt);
     make_live(opt);
-    make_variants(opt);
-    st = build_variants(opt);
-    if (st == DSOPT_OK) st = make_blocks(opt);
+    st = make_blocks(opt);
+    if (st == DSOPT_OK) st = choose_bodies(opt);
+    for (size_t k = 0; k < opt->nentries && st == DSOPT_OK; k++) {
+        make_variants(opt, &opt->entries[k]);
+        st = build_variants(opt, &opt->entries[k]);
+    }
     if (st == DSOPT_OK) st = make_state(opt);
-    if (st == DSOPT_OK) st = tables_alloc(opt);
+    for (size_t k = 0; k < opt->nentries && st == DSOPT_OK; k++) {
+        st = tables_alloc(opt, &opt->entries[k]);
+        if (st == DSOPT_OK) make_tensor_rows(opt, &opt->entries[k]);
+    }
     if (st != DSOPT_OK) return st;
-    make_tensor_rows(opt);
+    set_properties(opt, opt->current);
+    init_exports(opt);
     hyper_init(opt);
     state_names(opt);
     return DSOPT_OK;
@@ -348,7 +328,8 @@ static void optimizer_free(dsopt_optimizer *opt)
     region_free(a, &opt->state);
     region_free(a, &opt->temps);
     region_free(a, &opt->blocks);
-    region_free(a, &opt->tables);
+    for (size_t k = 0; opt->entries && k < opt->nentries; k++)
+        region_free(a, &opt->entries[k].tables);
     arena_free(&opt->arena);
     dsopt_program_release(opt->prog);
     mem_free(a, opt);

@@ -146,6 +146,18 @@ static int add_text(const Load *l, dsopt_status *st)
     return at;
 }
 
+static void make_modules(dsopt_program *p)
+{
+    const Rule *r = p->source.rule;
+    p->modules = ARENA_ARRAY(&p->arena, ProgramModule, 2 + r->nentries);
+    p->nmodules = 2 + r->nentries;
+    p->modules[1].guarded = true;
+    for (size_t i = 0; i < r->nentries; i++) {
+        p->modules[2 + i].entry = r->entries[i].name;
+        p->modules[2 + i].takes_buffers = r->entries[i].param != NULL;
+    }
+}
+
 static dsopt_status load_body(void *arg)
 {
     const Load *l = arg;
@@ -161,9 +173,9 @@ static dsopt_status load_body(void *arg)
         !(s->rule = frontend_check(&p->arena, &s->diags, &s->ast, &s->options)) || s->diags.nerrors)
         return diag_status(l->ctx, p, DSOPT_INVALID_PROGRAM);
     p->name = s->rule->name;
+    make_modules(p);
     log_warnings(l->ctx, p);
-    ProgramModule *pm;
-    return program_module(l->ctx, p, false, &pm);
+    return program_module(l->ctx, p, &p->modules[0]);
 }
 
 static dsopt_status program_make(Load *l, dsopt_program **out)
@@ -217,7 +229,7 @@ void dsopt_program_retain(dsopt_program *p)
 void dsopt_program_release(dsopt_program *p)
 {
     if (!p || atomic_fetch_sub(&p->refs, 1) != 1) return;
-    for (size_t i = 0; i < COUNT_OF(p->modules); i++) {
+    for (size_t i = 0; i < p->nmodules; i++) {
         for (Built *b = p->modules[i].built; b; b = b->next)
             if (b->backend->free_image) b->backend->free_image(b->code.image);
         for (BuiltPrograms *b = p->modules[i].scalars; b; b = b->next)
@@ -234,13 +246,22 @@ const char *dsopt_program_name(const dsopt_program *p)
     return p ? p->name : NULL;
 }
 
+size_t dsopt_program_entry_count(const dsopt_program *p)
+{
+    return p ? p->nmodules - 2 : 0;
+}
+
+const char *dsopt_program_entry_name(const dsopt_program *p, size_t i)
+{
+    return i < dsopt_program_entry_count(p) ? p->modules[2 + i].entry : NULL;
+}
+
 /* ---- what grows behind the lock -------------------------------------------------------------- */
 
 typedef struct Grow { /* arguments of one of the functions below */
     dsopt_context *ctx;
     dsopt_program *p;
     ProgramModule *pm;
-    bool guarded;
     uint32_t body;
     const DType *storage;
     const void *result;
@@ -283,7 +304,9 @@ static dsopt_status module_body(void *arg)
     ProgramModule *pm = g->pm;
     if (!pm->m) {
         StrBuf why = {.arena = &p->arena};
-        LowerOptions o = {.compute_f64 = p->compute_f64, .guard_gradients = g->guarded};
+        LowerOptions o = {.compute_f64 = p->compute_f64,
+                          .entry = pm->entry,
+                          .guard_gradients = pm->guarded};
         IrModule *m = ir_lower(&p->arena, &p->source.diags, p->source.rule, &o);
         if (!m) return diag_status(g->ctx, p, DSOPT_INTERNAL);
         m = ir_run_passes(&p->arena, m, NULL, NULL, &why);
@@ -299,10 +322,9 @@ static dsopt_status module_body(void *arg)
     return DSOPT_OK;
 }
 
-dsopt_status program_module(dsopt_context *ctx, dsopt_program *p, bool guarded, ProgramModule **out)
+dsopt_status program_module(dsopt_context *ctx, dsopt_program *p, ProgramModule *pm)
 {
-    Grow g = {.ctx = ctx, .p = p, .pm = &p->modules[guarded], .guarded = guarded};
-    *out = g.pm;
+    Grow g = {.ctx = ctx, .p = p, .pm = pm};
     return grow(&g, module_body);
 }
 

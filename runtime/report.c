@@ -15,9 +15,37 @@ const char *dsopt_result_name(dsopt_result result)
     return (unsigned)result < COUNT_OF(names) ? names[result] : "?";
 }
 
-static int find_export(const dsopt_optimizer *opt, const char *name)
+/* Exports of the step, then those that only other entry points have. */
+static bool is_export(const dsopt_optimizer *opt, size_t entry, const Slot *s)
 {
-    return ir_slot_find(opt->m, SLOT_EXPORT, name);
+    if (s->kind != SLOT_EXPORT) return false;
+    for (size_t k = 0; k < entry; k++)
+        if (ir_slot_find(opt->entries[k].m, SLOT_EXPORT, s->name) >= 0) return false;
+    return true;
+}
+
+static const Slot *nth_export(const dsopt_optimizer *opt, size_t i, const OptEntry **of)
+{
+    for (size_t k = 0; k < opt->nentries; k++) {
+        const IrModule *m = opt->entries[k].m;
+        for (uint32_t n = 0; n < m->nslots; n++) {
+            if (!is_export(opt, k, &m->slots[n]) || i-- != 0) continue;
+            *of = &opt->entries[k];
+            return &m->slots[n];
+        }
+    }
+    return NULL;
+}
+
+static const Slot *find_export(const dsopt_optimizer *opt, const char *name, const OptEntry **of)
+{
+    for (size_t k = 0; k < opt->nentries; k++) {
+        int i = ir_slot_find(opt->entries[k].m, SLOT_EXPORT, name);
+        if (i < 0) continue;
+        *of = &opt->entries[k];
+        return &opt->entries[k].m->slots[i];
+    }
+    return NULL;
 }
 
 dsopt_status dsopt_report_read(dsopt_optimizer *opt, dsopt_report *report, int mode)
@@ -28,9 +56,9 @@ dsopt_status dsopt_report_read(dsopt_optimizer *opt, dsopt_report *report, int m
         return error_set(opt->ctx, DSOPT_INVALID_ARGUMENT, "dsopt_report_read: %s",
                          report ? "mode is neither DSOPT_LATEST nor DSOPT_WAIT" : "report is NULL");
     dsopt_report r = opt->report;
-    int norm = find_export(opt, "grad_norm");
+    int norm = ir_slot_find(opt->m, SLOT_EXPORT, "grad_norm");
     if (norm >= 0 && opt->m->slots[norm].level == LEVEL_GLOBAL)
-        r.grad_norm = opt->x.global[opt->m->slots[norm].index];
+        entry_export_read(opt, &opt->entries[0], &opt->m->slots[norm], &r.grad_norm);
     dsopt_status st = DSOPT_OK;
     struct_out(opt->ctx, "dsopt_report", report, &r, sizeof r, &st);
     return st;
@@ -43,23 +71,23 @@ dsopt_status dsopt_report_export(dsopt_optimizer *opt, const char *name, double 
     if (!name || !value)
         return error_set(opt->ctx, DSOPT_INVALID_ARGUMENT, "dsopt_report_export: %s is NULL",
                          name ? "value" : "name");
-    int i = find_export(opt, name);
-    if (i < 0) {
+    const OptEntry *e;
+    const Slot *s = find_export(opt, name, &e), *other;
+    if (!s) {
         const char *names[64] = {0};
         size_t n = 0;
-        for (uint32_t k = 0; k < opt->m->nslots && n < COUNT_OF(names); k++)
-            if (opt->m->slots[k].kind == SLOT_EXPORT) names[n++] = opt->m->slots[k].name;
+        for (; n < COUNT_OF(names) && (other = nth_export(opt, n, &e)); n++)
+            names[n] = other->name;
         const char *near = diag_suggest(name, names, n);
         return error_set(opt->ctx, DSOPT_UNKNOWN_NAME, "'%s' exports no '%s'%s%s%s",
                          opt->prog->name, name, near ? "; did you mean '" : "", near ? near : "",
                          near ? "'?" : "");
     }
-    const Slot *s = &opt->m->slots[i];
     if (s->level != LEVEL_GLOBAL)
         return error_set(opt->ctx, DSOPT_INVALID_ARGUMENT,
                          "'%s' has one value per %s: read it with dsopt_export_read", name,
                          rate_name(s->rate));
-    *value = opt->x.global[s->index];
+    entry_export_read(opt, e, s, value);
     return DSOPT_OK;
 }
 
@@ -68,15 +96,9 @@ dsopt_status dsopt_report_export(dsopt_optimizer *opt, const char *name, double 
 size_t dsopt_export_count(const dsopt_optimizer *opt)
 {
     size_t n = 0;
-    for (uint32_t k = 0; opt && k < opt->m->nslots; k++) n += opt->m->slots[k].kind == SLOT_EXPORT;
+    const OptEntry *e;
+    while (opt && nth_export(opt, n, &e)) n++;
     return n;
-}
-
-static const Slot *nth_export(const dsopt_optimizer *opt, size_t i)
-{
-    for (uint32_t k = 0; k < opt->m->nslots; k++)
-        if (opt->m->slots[k].kind == SLOT_EXPORT && i-- == 0) return &opt->m->slots[k];
-    return NULL;
 }
 
 static int64_t export_count(const dsopt_optimizer *opt, const Slot *s)
@@ -89,7 +111,8 @@ static int64_t export_count(const dsopt_optimizer *opt, const Slot *s)
 dsopt_status dsopt_export_info_read(dsopt_optimizer *opt, size_t i, dsopt_export_info *info)
 {
     OPT_CHECK(opt);
-    const Slot *s = nth_export(opt, i);
+    const OptEntry *entry;
+    const Slot *s = nth_export(opt, i, &entry);
     if (!s || !info)
         return error_set(opt->ctx, DSOPT_INVALID_ARGUMENT,
                          s ? "info is NULL (export %zu)" : "there is no export number %zu", i);
@@ -103,16 +126,12 @@ dsopt_status dsopt_export_info_read(dsopt_optimizer *opt, size_t i, dsopt_export
 dsopt_status dsopt_export_read(dsopt_optimizer *opt, size_t i, double *values, int64_t count)
 {
     OPT_CHECK(opt);
-    const Slot *s = nth_export(opt, i);
+    const OptEntry *entry;
+    const Slot *s = nth_export(opt, i, &entry);
     if (!s) return error_set(opt->ctx, DSOPT_INVALID_ARGUMENT, "there is no export number %zu", i);
     if (count != export_count(opt, s) || (!values && count))
         return error_set(opt->ctx, DSOPT_INVALID_ARGUMENT, "export '%s' has %lld values, not %lld",
                          s->name, (long long)export_count(opt, s), values ? (long long)count : 0ll);
-    for (int64_t k = 0; k < count; k++) {
-        const double *block = s->level == LEVEL_GLOBAL  ? opt->x.global
-                              : s->level == LEVEL_GROUP ? opt->groups[k].block
-                                                        : opt->tensors[k].block;
-        values[k] = block[s->index];
-    }
+    entry_export_read(opt, entry, s, values);
     return DSOPT_OK;
 }

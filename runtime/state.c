@@ -1,8 +1,8 @@
 /* state.c - states, clocks and their names: enumerated, found, read and written.
  *
- * The numbering is fixed by program and tensors: for each tensor, in the order given, its states
- * (elements, then scalars, then t); then for each group the states of that rate; then the global
- * ones with s.
+ * The numbering is fixed by program and tensors: for each tensor, in the order given, the states that
+ * its shape has (in order of their declaration, then t); then for each group the states of that
+ * rate; then the global ones with s.
  *
  *     adamw, tensors w and b in group default:
  *       0 default.adamw.m of w   1 default.adamw.v of w   2 default.adamw.t of w   3 … 5 of b
@@ -66,9 +66,24 @@ static const char *path_of(dsopt_optimizer *opt, const Slot *s, const char *grou
     return group ? arena_printf(a, "%s.%s", group, path) : path;
 }
 
+/* Which states tensors of each kind have. */
+static void number_states(dsopt_optimizer *opt)
+{
+    for (uint32_t k = 0; k < opt->nkinds; k++) {
+        TensorKind *kind = &opt->kinds[k];
+        kind->states = ARENA_ARRAY(&opt->arena, uint32_t, opt->ntensor_states);
+        for (uint32_t i = 0; i < opt->ntensor_states; i++)
+            if (kind->uses[opt->tensor_states[i]]) kind->states[kind->nstates++] = i;
+    }
+    opt->state_begin = ARENA_ARRAY(&opt->arena, size_t, opt->ntensors + 1);
+    for (size_t i = 0; i < opt->ntensors; i++)
+        opt->state_begin[i + 1] = opt->state_begin[i] + opt->kinds[opt->tensors[i].kind].nstates;
+}
+
 void state_names(dsopt_optimizer *opt)
 {
     opt->tensor_states = collect(opt, &opt->ntensor_states, of_tensors);
+    number_states(opt);
     opt->group_states = collect(opt, &opt->ngroup_states, of_groups);
     opt->global_states = collect(opt, &opt->nglobal_states, of_all);
     size_t per_group = opt->ntensor_states + opt->ngroup_states;
@@ -89,36 +104,63 @@ void state_names(dsopt_optimizer *opt)
 size_t dsopt_state_count(const dsopt_optimizer *opt)
 {
     if (!opt) return 0;
-    return opt->ntensors * opt->ntensor_states + (size_t)opt->ngroups * opt->ngroup_states +
+    return opt->state_begin[opt->ntensors] + (size_t)opt->ngroups * opt->ngroup_states +
            opt->nglobal_states;
 }
 
-static StateRef tensor_state(const dsopt_optimizer *opt, size_t tensor, uint32_t k)
+static int64_t count_values(const dsopt_optimizer *opt, const TensorInfo *t, const Slot *s,
+                            StateRef *r)
+{
+    if (t->live < 0) return 0;
+    r->elements = opt->entries[0].x.tensors[t->live].ptr[s->index];
+    if (rate_is_element(s->rate)) return t->numel;
+    const ViewDims *d = state_view(opt, (uint32_t)t->live, s);
+    return d ? view_length(d, s->rate) : 0;
+}
+
+/* The k-th of a tensor's. */
+static StateRef tensor_state(const dsopt_optimizer *opt, size_t tensor, size_t k)
 {
     const TensorInfo *t = &opt->tensors[tensor];
-    const Slot *s = &opt->m->slots[opt->tensor_states[k]];
+    uint32_t which = opt->kinds[t->kind].states[k];
+    const Slot *s = &opt->m->slots[opt->tensor_states[which]];
     StateRef r = {.slot = s,
                   .tensor = (int64_t)tensor,
                   .group = t->group,
-                  .path = opt->paths[t->group * (opt->ntensor_states + opt->ngroup_states) + k],
+                  .path = opt->paths[t->group * (opt->ntensor_states + opt->ngroup_states) + which],
                   .count = 1,
                   .storage = s->storage};
     if (s->level == LEVEL_TENSOR) {
         r.scalar = &t->block[s->index];
         return r;
     }
-    r.count = t->numel;
+    r.count = count_values(opt, t, s, &r);
     r.storage = opt->pm->storage[s->index];
-    r.elements = t->live >= 0 ? opt->x.tensors[t->live].ptr[s->index] : NULL;
     return r;
+}
+
+/* Whose state number i is. */
+static size_t tensor_of(const dsopt_optimizer *opt, size_t i)
+{
+    size_t lo = 0, hi = opt->ntensors;
+    while (hi - lo > 1) {
+        size_t mid = lo + (hi - lo) / 2;
+        if (opt->state_begin[mid] <= i)
+            lo = mid;
+        else
+            hi = mid;
+    }
+    return lo;
 }
 
 static StateRef state_at(const dsopt_optimizer *opt, size_t i)
 {
-    size_t of_tensors = opt->ntensors * opt->ntensor_states,
+    size_t of_tensors = opt->state_begin[opt->ntensors],
            grouped = (size_t)opt->ngroups * opt->ngroup_states;
-    if (i < of_tensors)
-        return tensor_state(opt, i / opt->ntensor_states, (uint32_t)(i % opt->ntensor_states));
+    if (i < of_tensors) {
+        size_t tensor = tensor_of(opt, i);
+        return tensor_state(opt, tensor, i - opt->state_begin[tensor]);
+    }
     i -= of_tensors;
     size_t per_group = opt->ntensor_states + opt->ngroup_states;
     StateRef r = {.tensor = -1, .count = 1};
@@ -132,7 +174,7 @@ static StateRef state_at(const dsopt_optimizer *opt, size_t i)
         i -= grouped;
         r.slot = &opt->m->slots[opt->global_states[i]];
         r.path = opt->paths[opt->ngroups * per_group + i];
-        r.scalar = &opt->x.global[r.slot->index];
+        r.scalar = &opt->global[r.slot->index];
     }
     r.storage = r.slot->storage;
     return r;
@@ -154,6 +196,19 @@ static dsopt_status state_get(dsopt_optimizer *opt, size_t i, StateRef *out)
     return DSOPT_OK;
 }
 
+/* Rows of each matrix, columns of each matrix, blocks; elements have the tensor's own shape. */
+static void state_dims(const dsopt_optimizer *opt, const StateRef *r, dsopt_state_info *s)
+{
+    s->ndim = r->scalar ? 0 : 1;
+    s->dims[0] = r->count;
+    if (r->scalar || !r->elements || !rate_is_vector(r->slot->rate)) return;
+    const ViewDims *d = state_view(opt, (uint32_t)opt->tensors[r->tensor].live, r->slot);
+    if (d->mats == 1 || !(r->slot->rate & (AXIS_ROW | AXIS_COL))) return;
+    s->ndim = 2;
+    s->dims[0] = d->mats;
+    s->dims[1] = r->count / d->mats;
+}
+
 dsopt_status dsopt_state_info_read(dsopt_optimizer *opt, size_t i, dsopt_state_info *info)
 {
     FPENV_HERE;
@@ -170,24 +225,24 @@ dsopt_status dsopt_state_info_read(dsopt_optimizer *opt, size_t i, dsopt_state_i
                           .group = r.slot->level == LEVEL_GLOBAL ? NULL : opt->groups[r.group].name,
                           .dtype = dtype_public(r.storage),
                           .count = r.count};
+    state_dims(opt, &r, &s);
     struct_out(opt->ctx, "dsopt_state_info", info, &s, sizeof s, &st);
     return st;
 }
 
 /* ---- by name --------------------------------------------------------------------------------- */
 
-static dsopt_status unknown_state(dsopt_optimizer *opt, const char *tensor, const char *path)
+static dsopt_status unknown_state(dsopt_optimizer *opt, const char *tensor, const char *path,
+                                  size_t begin, size_t end)
 {
     char all[512] = "";
-    size_t len = 0;
-    for (uint32_t i = 0; i < opt->m->nslots && len < sizeof all; i++) {
-        const Slot *s = &opt->m->slots[i];
-        if (!is_state(s) || of_tensors(s) != (tensor != NULL)) continue;
-        len += (size_t)snprintf(all + len, sizeof all - len, "%s%s", len ? ", " : "", s->name);
-    }
-    return error_set(opt->ctx, DSOPT_UNKNOWN_NAME, "'%s' has no state '%s' %s (there are %s)",
-                     opt->prog->name, path, tensor ? "of tensors" : "of groups or of all",
-                     *all ? all : "none");
+    size_t len = 0, most = begin + 64;
+    for (size_t i = begin; i < end && i < most && len < sizeof all; i++)
+        len += (size_t)snprintf(all + len, sizeof all - len, "%s%s", len ? ", " : "",
+                                state_at(opt, i).slot->name);
+    return error_set(opt->ctx, DSOPT_UNKNOWN_NAME, "'%s' has no state '%s' %s%s%s (there are %s)",
+                     opt->prog->name, path, tensor ? "of tensor '" : "of groups or of all",
+                     tensor ? tensor : "", tensor ? "'" : "", *all ? all : "none");
 }
 
 dsopt_status dsopt_state_find(dsopt_optimizer *opt, const char *tensor, const char *path, size_t *i)
@@ -196,13 +251,13 @@ dsopt_status dsopt_state_find(dsopt_optimizer *opt, const char *tensor, const ch
     if (!path || !i)
         return error_set(opt->ctx, DSOPT_INVALID_ARGUMENT, "dsopt_state_find: %s is NULL",
                          path ? "i" : "path");
-    size_t begin = opt->ntensors * opt->ntensor_states, end = dsopt_state_count(opt), at = 0;
+    size_t begin = opt->state_begin[opt->ntensors], end = dsopt_state_count(opt), at = 0;
     if (tensor) {
         size_t t;
         dsopt_status st = dsopt_tensor_find(opt, tensor, &t);
         if (st != DSOPT_OK) return st;
-        begin = t * opt->ntensor_states;
-        end = begin + opt->ntensor_states;
+        begin = opt->state_begin[t];
+        end = opt->state_begin[t + 1];
     }
     int best = 0, found = 0;
     for (size_t k = begin; k < end; k++) {
@@ -212,7 +267,7 @@ dsopt_status dsopt_state_find(dsopt_optimizer *opt, const char *tensor, const ch
         best = match;
         at = k;
     }
-    if (found == 0) return unknown_state(opt, tensor, path);
+    if (found == 0) return unknown_state(opt, tensor, path, begin, end);
     if (found > 1)
         return error_set(opt->ctx, DSOPT_UNKNOWN_NAME,
                          "more than one state is called '%s': write more of its path", path);
@@ -271,7 +326,7 @@ static dsopt_status write_scalar(dsopt_optimizer *opt, const StateRef *r, double
         if (!(v >= 0 && v <= 0x1p53 && v == floor(v)))
             return error_set(opt->ctx, DSOPT_OUT_OF_RANGE, "%s = %.17g: it counts steps", r->path,
                              v);
-        opt->stale = true; /* classes of equal t */
+        opt->entries[0].stale = true; /* classes of equal t */
     }
     *r->scalar = r->storage == DT_F32 ? (double)(float)v : v;
     return DSOPT_OK;

@@ -58,8 +58,9 @@ dsopt_status dsopt_bind_gradient(dsopt_optimizer *opt, size_t i, const void *gra
         return error_set(opt->ctx, DSOPT_INVALID_TENSOR,
                          "tensor '%s': its gradient reaches past the end of memory", t->name);
     if (t->live >= 0) {
-        opt->x.tensors[t->live].ptr[1] = (void *)grad;
-        opt->stale |= !t->grad != !grad;
+        OptEntry *step = &opt->entries[0];
+        step->x.tensors[t->live].ptr[1] = (void *)grad;
+        step->stale |= !t->grad != !grad;
         opt->rebound |= grad != NULL;
     }
     t->grad = grad;
@@ -76,7 +77,7 @@ static void report_begin(dsopt_optimizer *opt, dsopt_result result)
     r->step = opt->steps;
     r->micro = opt->micro;
     r->bad_tensor = r->bad_index = r->bad_rank = -1;
-    r->tensors = (int64_t)opt->nactive;
+    r->tensors = (int64_t)opt->entries[0].nactive;
     r->reason[0] = 0;
 }
 
@@ -110,15 +111,15 @@ static void report_skip(dsopt_optimizer *opt)
 
 static bool was_skipped(const dsopt_optimizer *opt)
 {
-    if (opt->skip_slot >= 0) return opt->x.global[opt->m->slots[opt->skip_slot].index] != 0;
-    return false;
+    int skip = opt->entries[0].skip_slot;
+    return skip >= 0 && opt->global[opt->m->slots[skip].index] != 0;
 }
 
 static bool lr_is_zero(const dsopt_optimizer *opt)
 {
     if (opt->lr_slot < 0) return false;
     const Slot *s = &opt->m->slots[opt->lr_slot];
-    if (s->level == LEVEL_GLOBAL) return opt->x.global[s->index] == 0;
+    if (s->level == LEVEL_GLOBAL) return opt->global[s->index] == 0;
     for (uint32_t g = 0; g < opt->ngroups; g++)
         if (opt->groups[g].block[s->index] != 0) return false;
     return true;
@@ -144,15 +145,6 @@ static void report_idle(dsopt_optimizer *opt, dsopt_result result, const char *w
 
 /* ---- the step -------------------------------------------------------------------------------- */
 
-static dsopt_status step_failed(dsopt_optimizer *opt, ExecOutcome outcome)
-{
-    if (outcome == EXEC_NOTHING_WRITTEN) return error_oom(opt->ctx);
-    opt->poison = "a step failed after it had begun to write, so that parameters and state are of "
-                  "different steps";
-    return error_set(opt->ctx, DSOPT_POISONED, "this optimizer can only be destroyed: %s",
-                     opt->poison);
-}
-
 dsopt_status dsopt_step(dsopt_optimizer *opt)
 {
     FPENV_HERE;
@@ -161,15 +153,21 @@ dsopt_status dsopt_step(dsopt_optimizer *opt)
         report_idle(opt, DSOPT_STEP_NO_NEW_GRADS, "no dsopt_accumulate since the last step");
         return error_set(opt->ctx, DSOPT_NO_NEW_GRADS, "%s", dsopt_status_text(DSOPT_NO_NEW_GRADS));
     }
+    if (opt->eval_mode)
+        return error_set(opt->ctx, DSOPT_WRONG_MODE,
+                         "the parameters are those of 'on eval': run 'train' before the next step");
+    OptEntry *e = &opt->entries[0];
     dsopt_status st = hyper_check_set(opt);
-    if (st == DSOPT_OK) st = tables_update(opt);
+    if (st == DSOPT_OK) st = entry_check_inputs(opt, e);
     if (st != DSOPT_OK) return st;
-    if (opt->nactive == 0) {
+    entry_enter(opt, e);
+    if ((st = tables_update(opt, e)) != DSOPT_OK) return st;
+    if (e->nactive == 0) {
         report_idle(opt, DSOPT_STEP_NO_GRADS, "no tensor with elements has a gradient");
     } else {
-        if (opt->skip_slot >= 0) opt->x.global[opt->m->slots[opt->skip_slot].index] = 0;
-        ExecOutcome outcome = opt->exec(opt);
-        if (outcome != EXEC_DONE) return step_failed(opt, outcome);
+        if (e->skip_slot >= 0) opt->global[opt->m->slots[e->skip_slot].index] = 0;
+        ExecOutcome outcome = opt->exec(opt, e);
+        if (outcome != EXEC_DONE) return entry_failed(opt, outcome);
         if (was_skipped(opt))
             report_skip(opt);
         else

@@ -62,8 +62,6 @@ static dsopt_status check_shape(dsopt_context *ctx, const dsopt_tensor *t, Tenso
                          text);
     info->numel = empty ? 0 : numel;
     info->ndim = t->ndim;
-    info->rows = t->ndim >= 2 ? t->shape[t->ndim - 2] : 1;
-    info->cols = t->ndim >= 2 ? t->shape[t->ndim - 1] : info->numel;
     return DSOPT_OK;
 }
 
@@ -178,26 +176,29 @@ static dsopt_status spans_report(dsopt_context *ctx, const TensorInfo *tensors, 
                      b->is_grad ? "gradient" : "parameter", tensors[b->tensor].name);
 }
 
-/* Memory of a parameter or gradient; nothing, at address 0, where there is none. */
-static Interval span_of(const TensorInfo *t, uint32_t index, bool is_grad)
+/* Memory of a parameter, or of the gradient `grad`; nothing, at address 0, where there is none. */
+static Interval span_of(const TensorInfo *t, uint32_t index, bool is_grad, const void *grad)
 {
-    const void *p = is_grad ? t->grad : t->param;
+    const void *p = is_grad ? grad : t->param;
     uintptr_t bytes =
         (uintptr_t)t->numel * (uintptr_t)dtype_size(is_grad ? t->grad_dtype : t->dtype);
     if (!p || bytes == 0) return (Interval){.tensor = index, .is_grad = is_grad};
     return (Interval){(uintptr_t)p, (uintptr_t)p + bytes, index, is_grad};
 }
 
-static void spans_refresh(const TensorInfo *tensors, size_t n, Interval *v)
+static void spans_refresh(const TensorInfo *tensors, size_t n, const void *const *buffers,
+                          Interval *v)
 {
-    for (size_t i = 0; i < 2 * n; i++)
-        v[i] = span_of(&tensors[v[i].tensor], v[i].tensor, v[i].is_grad);
+    for (size_t i = 0; i < 2 * n; i++) {
+        uint32_t t = v[i].tensor;
+        v[i] = span_of(&tensors[t], t, v[i].is_grad, buffers ? buffers[t] : tensors[t].grad);
+    }
 }
 
 static dsopt_status check_addresses(dsopt_context *ctx, const TensorInfo *t)
 {
     for (int grad = 0; grad < 2; grad++) {
-        Interval s = span_of(t, 0, grad);
+        Interval s = span_of(t, 0, grad, t->grad);
         if (s.end < s.begin)
             return error_set(ctx, DSOPT_INVALID_TENSOR,
                              "tensor '%s': its %s reaches past the end of memory", t->name,
@@ -206,10 +207,10 @@ static dsopt_status check_addresses(dsopt_context *ctx, const TensorInfo *t)
     return DSOPT_OK;
 }
 
-dsopt_status overlaps_check(dsopt_optimizer *opt)
+dsopt_status overlaps_check(dsopt_optimizer *opt, const void *const *buffers)
 {
     const Interval *a, *b;
-    spans_refresh(opt->tensors, opt->ntensors, opt->spans);
+    spans_refresh(opt->tensors, opt->ntensors, buffers, opt->spans);
     if (spans_overlap(opt->spans, opt->spans_tmp, 2 * opt->ntensors, &a, &b))
         return spans_report(opt->ctx, opt->tensors, a, b);
     return DSOPT_OK;
@@ -258,6 +259,9 @@ dsopt_status tensors_validate(dsopt_optimizer *opt, const dsopt_tensor *given, s
         st = check_tensor(ctx, &t, f64, &info[i]);
         if (st == DSOPT_OK) st = check_addresses(ctx, &info[i]);
         if (st != DSOPT_OK) return st;
+        int64_t *shape = ARENA_ARRAY(a, int64_t, t.ndim);
+        if (t.ndim) memcpy(shape, t.shape, (size_t)t.ndim * sizeof *shape);
+        info[i].shape = shape;
         (*group_of)[i] = t.group ? arena_strdup(a, t.group) : "default";
     }
     opt->ntensors = n;
@@ -265,5 +269,5 @@ dsopt_status tensors_validate(dsopt_optimizer *opt, const dsopt_tensor *given, s
     opt->spans_tmp = ARENA_ARRAY(a, Interval, 2 * n);
     for (size_t i = 0; i < 2 * n; i++)
         opt->spans[i] = (Interval){.tensor = (uint32_t)(i % n), .is_grad = i >= n};
-    return overlaps_check(opt);
+    return overlaps_check(opt, NULL);
 }

@@ -98,7 +98,7 @@ static const char *difference(Arena *a, const Side *x, const Side *y)
     for (uint32_t i = 0; i < m->nslots; i++) {
         const Slot *s = &m->slots[i];
         if (s->kind == SLOT_RESULT || s->kind == SLOT_GRAD) continue;
-        const ExecState *ex = &x->opt->x, *ey = &y->opt->x;
+        const ExecState *ex = &x->opt->entries[0].x, *ey = &y->opt->entries[0].x;
         if (s->level == LEVEL_GLOBAL && !same_bits(ex->global[s->index], ey->global[s->index]))
             return arena_printf(a, "%s is %a, not %a", s->name, ey->global[s->index],
                                 ex->global[s->index]);

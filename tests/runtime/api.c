@@ -381,7 +381,7 @@ static void states(void)
     CHECK(dsopt_state_find(o, "b", "adamw.m", &same) == DSOPT_OK && same == i,
           "by path without group");
     RT_FAILS(rt.ctx, dsopt_state_find(o, "b", "mm", &i), DSOPT_UNKNOWN_NAME,
-             "no state 'mm' of tensors (there are t, m, v)");
+             "no state 'mm' of tensor 'b' (there are m, v, t)");
     RT_FAILS(rt.ctx, dsopt_state_find(o, "c", "m", &i), DSOPT_UNKNOWN_NAME, "no tensor named 'c'");
     RT_FAILS(rt.ctx, dsopt_state_find(o, NULL, "m", &i), DSOPT_UNKNOWN_NAME,
              "no state 'm' of groups or of all");

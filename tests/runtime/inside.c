@@ -147,15 +147,15 @@ static void outside(void)
 
 /* ---- executors that fail --------------------------------------------------------------------- */
 
-static ExecOutcome fails_early(dsopt_optimizer *opt)
+static ExecOutcome fails_early(dsopt_optimizer *opt, OptEntry *e)
 {
-    (void)opt;
+    (void)opt, (void)e;
     return EXEC_NOTHING_WRITTEN;
 }
 
-static ExecOutcome fails_late(dsopt_optimizer *opt)
+static ExecOutcome fails_late(dsopt_optimizer *opt, OptEntry *e)
 {
-    (void)opt;
+    (void)opt, (void)e;
     return EXEC_HALF_DONE;
 }
 
@@ -167,7 +167,7 @@ static void poison(void)
     rt_open(&rt, 1);
     dsopt_tensor t = rt_tensor("w", NULL, DSOPT_F32, p, g, 1, (int64_t[]){2});
     dsopt_optimizer *o = rt_optimizer(&rt, rt_program(&rt, "adamw", NULL), &t, 1);
-    ExecOutcome (*real)(dsopt_optimizer *) = o->exec;
+    ExecOutcome (*real)(dsopt_optimizer *, OptEntry *) = o->exec;
     o->exec = fails_early;
     CHECK(dsopt_accumulate(o, 1) == DSOPT_OK, "accumulate");
     RT_FAILS(rt.ctx, dsopt_step(o), DSOPT_OUT_OF_MEMORY, "memory");
@@ -254,9 +254,10 @@ static void cache(void)
             dsopt_error_message(rt.ctx));
     REQUIRE(dsopt_optimizer_create(other.ctx, prog, t, 1, &b) == DSOPT_OK, "%s",
             dsopt_error_message(other.ctx));
-    if (a->plan) {
-        CHECK(a->nvariants == 1 && a->variants[0].built == b->variants[0].built &&
-                  a->programs == b->programs,
+    if (a->entries[0].plan) {
+        CHECK(a->entries[0].nvariants == 1 &&
+                  a->entries[0].variants[0].built == b->entries[0].variants[0].built &&
+                  a->entries[0].programs == b->entries[0].programs,
               "built twice");
         CHECK(prog->modules[0].nvariants == 1 && !prog->modules[1].m, "more was made than needed");
     }
