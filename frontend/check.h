@@ -103,6 +103,7 @@ struct RuleArg {
     RuleArg *next;
     const Decl *param;
     const Expr *value; /* NAME or CALL as parsed; NULL: not given */
+    const Uses *added; /* what an application's block adds to it; NULL: nothing */
     Context at;        /* where it was written */
 };
 

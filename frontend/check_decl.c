@@ -118,6 +118,7 @@ static void declare_rule(Checker *c, Decl *decl, Expr *arg, const Context *at)
     if (!s) return;
     RuleArg *r = ARENA_NEW(c->arena, RuleArg), **tail = &inst->rules;
     *r = (RuleArg){.param = decl, .value = arg ? arg : decl->init, .at = arg ? *at : c->x};
+    if (inst->adds_inside) r->added = inst->added;
     while (*tail) tail = &(*tail)->next;
     *tail = r;
 }

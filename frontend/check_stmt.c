@@ -128,7 +128,7 @@ static void add_export(Checker *c, const Stmt *s, Name name, Name alias, Expr *v
 {
     alias.text = export_name(c, alias.text);
     const Symbol *before = find_export(c, alias.text);
-    if (before) {
+    if (before && !c->x.dead) {
         Diag *d =
             REPORT(c, DIAG_DUPLICATE, alias.span, arena_printf(c->arena, "export %s", alias.text));
         diag_note(c->diags, d, before->span, "declared here");
@@ -338,8 +338,15 @@ static void check_when(Checker *c, const Stmt *s)
     Block *otherwise = ARENA_NEW(c->arena, Block);
     Rate guard = c->x.guard;
     if (!bad && !known) c->x.guard = rate_join(guard, cond->rate);
+    Instance *inst = c->x.inst;
+    Symbol *arms[2], *outer = inst->arm_direction;
+    inst->arm_direction = NULL;
     Scope *a = check_branch(c, s->body, out->body, known && !taken);
+    arms[0] = inst->arm_direction;
+    inst->arm_direction = NULL;
     Scope *b = check_branch(c, s->else_body, otherwise, known && taken);
+    arms[1] = inst->arm_direction;
+    inst->arm_direction = outer;
     c->x.guard = guard;
     if (known) {
         append(c, taken ? out->body : otherwise);
@@ -348,9 +355,8 @@ static void check_when(Checker *c, const Stmt *s)
         stmt_emit(c, out);
     }
     join_scopes(c, cond, a, b);
-    Instance *inst = c->x.inst;
-    if (inst->arm_direction) inst->direction = inst->arm_direction;
-    inst->arm_direction = NULL;
+    Symbol *direction = known ? arms[taken ? 0 : 1] : arms[0] ? arms[0] : arms[1];
+    if (direction) inst->direction = direction;
 }
 
 /* ---- what has no meaning yet ---------------------------------------------------------------- */

@@ -111,6 +111,7 @@ static bool resolve_rule(Checker *c, const RuleArg *r, Used *out)
 {
     const Expr *e = r->value;
     out->at = r->at;
+    out->added = r->added;
     for (int turns = 0; e && e->kind == EX_NAME; turns++) { /* a parameter handed on */
         const RuleArg *outer = find_rule(out->at.inst, e->name.text);
         if (!outer) break;
@@ -120,6 +121,7 @@ static bool resolve_rule(Checker *c, const RuleArg *r, Used *out)
         }
         e = outer->value;
         out->at = outer->at;
+        out->added = outer->added;
     }
     if (!e) {
         if (c->wanted || c->x.inst->parent) rule_missing(c, r);
@@ -253,7 +255,7 @@ static void use_rule(Checker *c, const Stmt *s, const RuleArg *r)
     const App *app = s->app;
     if (app->args || app->nargs)
         REPORT(c, DIAG_FN_ARGS, app->span, app->name.text, 0, "s", app->nargs);
-    Used u = {.added = c->x.inst->adds_inside ? c->x.inst->added : NULL};
+    Used u = {0};
     if (!resolve_rule(c, r, &u)) {
         /* What it would do is not known: it may write all that a rule can. */
         c->rule->p->written = c->p_live = true;

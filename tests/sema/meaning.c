@@ -2,78 +2,9 @@
  *
  *   in:  state prev = g;  d = g - prev;  prev := g;  p -= d       over two tensors, three steps
  *   out: p and every state equal, bit for bit, what the C beside it gives
- *
- * The rules run in the interpreter, from the IR's text. Tensor "b" has no gradient in the second
- * step. */
+ */
 #include "codegen/math/ds_math.h"
-#include "tests/ir/interp_test.h"
-#include <math.h>
-
-enum { NB = 2, LEN = 5, STEPS = 4 };
-
-static const int64_t numel[NB] = {LEN, 3};
-static Bound b;
-static Arena arena;
-static double grad[STEPS][NB][LEN];
-
-static bool active(int step, int tensor)
-{
-    return !(step == 1 && tensor == 1);
-}
-
-static void start(const char *text, const char *define)
-{
-    SourceSet sources = {.arena = &arena};
-    DiagSink d = {.arena = &arena, .sources = &sources};
-    FrontendOptions o = {.defines = &define, .ndefines = define ? 1 : 0};
-    IrModule *m =
-        compile_source(&arena, &d, source_add(&sources, "x.opt", text, strlen(text)), &o, false);
-    StrBuf said = {.arena = &arena}, ir = {.arena = &arena};
-    diag_render(&d, &said, false);
-    REQUIRE(m && d.n == 0, "%s\n%s", text, said.text ? said.text : "");
-    ir_print(m, &ir);
-    bind_module(&b, &arena, ir.text, NB, numel, (const char *const[]){"a", "b"}, NULL, 1);
-    uint64_t seed = 7;
-    for (int t = 0; t < NB; t++)
-        for (int i = 0; i < numel[t]; i++) set(&b, "p", t, i, noise(&seed));
-    for (int s = 0; s < STEPS; s++)
-        for (int t = 0; t < NB; t++)
-            for (int i = 0; i < LEN; i++) grad[s][t][i] = noise(&seed);
-    for (uint32_t i = 0; i < m->nslots; i++)
-        if (strcmp(m->slots[i].name, "numel") == 0)
-            for (int t = 0; t < NB; t++) *place(&b, "numel", (size_t)t) = (double)numel[t];
-}
-
-static void run_step(int s)
-{
-    double all = 0;
-    for (int t = 0; t < NB; t++) {
-        b.tensors[t].active = active(s, t);
-        if (active(s, t)) all += (double)numel[t];
-        for (int i = 0; i < numel[t]; i++) set(&b, "g", t, i, grad[s][t][i]);
-    }
-    for (uint32_t i = 0; i < b.m->nslots; i++)
-        if (strcmp(b.m->slots[i].name, "numel_all") == 0) *place(&b, "numel_all", 0) = all;
-    REQUIRE(interp_step(b.m, &b.x), "out of memory");
-}
-
-static void finish(void)
-{
-    arena_free(&arena);
-    arena = (Arena){0};
-}
-
-static float at(const char *slot, int t, int i)
-{
-    return (float)get(&b, slot, (size_t)t, i);
-}
-
-#define SAME(what, got, want)                                                                      \
-    CHECK(same_bits(got, want), "%s: step %d tensor %d: %a, not %a", what, s, t, (double)(got),    \
-          (double)(want))
-#define EACH_STEP for (int s = 0; s < STEPS; s++)
-#define EACH_TENSOR for (int t = 0; t < NB; t++)
-#define EACH_ELEMENT for (int i = 0; i < numel[t]; i++)
+#include "steps.h"
 
 /* Reads see what was written before them; old() what the step began with. */
 static void order_of_writes(void)
@@ -81,7 +12,7 @@ static void order_of_writes(void)
     start(
         "optimizer order {\n hyper lr = 0.25\n state m = 1\n p -= lr * m\n m := m + g\n q = p + m\n"
         " m -= old(m) * lr\n p += q * old(p)\n}\n",
-        NULL);
+        NULL, NULL);
     float p[NB][LEN], m[NB][LEN];
     EACH_TENSOR EACH_ELEMENT p[t][i] = at("p", t, i), m[t][i] = 1;
     EACH_STEP
@@ -112,7 +43,7 @@ static void initial_values(void)
           " p -= lr * (g - prev) + step\n prev := g\n z += p * never\n step := step * 0.5\n size "
           "+= t\n top := max(top, half / 7 * s)\n"
           " p += size * top + 0 * z\n}\n",
-          NULL);
+          NULL, NULL);
     float p[NB][LEN], z[NB][LEN], prev[NB][LEN], step_size[NB][LEN], never[NB][LEN];
     double size[NB], t_of[NB] = {0, 0}, top = 0;
     EACH_TENSOR EACH_ELEMENT p[t][i] = at("p", t, i);
@@ -170,7 +101,7 @@ static void conditions(void)
         " when t % 2 == 1 {\n  m := g\n  when s >= 2 { n := t; kept := g } else { n -= 1 }\n  k = "
         "2\n } else {\n  m += g\n  k = n + 5\n }\n"
         " when s == 1 { c := 7 }\n p -= lr * m * k + c + kept\n}\n",
-        NULL);
+        NULL, NULL);
     float p[NB][LEN], m[NB][LEN] = {{0}}, kept[NB][LEN];
     double n[NB] = {0, 0}, c = 0, t_of[NB] = {0, 0};
     EACH_TENSOR EACH_ELEMENT p[t][i] = at("p", t, i), kept[t][i] = 3;
@@ -217,7 +148,7 @@ static void reductions(void)
           "mean[all](m) + rms[all](m)\n"
           " n := 1\n u := sum[all](n) + dot[all](n, t) + dot[all](t, n)\n export u; export a; "
           "export c; export d; export e; export f; export h\n}\n",
-          NULL);
+          NULL, NULL);
     double t_of[NB] = {0, 0};
     EACH_STEP
     {
@@ -262,7 +193,7 @@ static void functions(void)
           " u = interp(g, [-0.25, 0, lr], [1, 2, m]) + cbrt(g) + sigmoid(g) + softplus(g) + "
           "atan2(g, p)\n"
           " p -= m * u + n + k\n}\n",
-          NULL);
+          NULL, NULL);
     static const double n_of[] = {3, 1, 5, 7}, steps_of[] = {10, 30, 40, 40};
     float p[NB][LEN], m[NB][LEN];
     double t_of[NB] = {0, 0};
@@ -304,7 +235,7 @@ static void guarded_use(void)
           "k)\n n += 1\n export n as seen\n g := h - old(g)\n}\n"
           "optimizer outer {\n g := g * 2\n when t != 2 { use smooth as sm }\n p -= g + 0 * "
           "old(g)\n}\n",
-          NULL);
+          NULL, NULL);
     float p[NB][LEN], h[NB][LEN];
     double t_of[NB] = {0, 0}, n[NB] = {0, 0};
     EACH_TENSOR EACH_ELEMENT p[t][i] = at("p", t, i);
@@ -344,7 +275,7 @@ static void hypers_and_functions(void)
             "fn poly(x, a, b = 2) {\n y = x * a\n z = y + b\n return y * z - clamp(x, -0.1, a)\n}\n"
             "optimizer hy {\n hyper lr = 0.1, lr2 = lr * 3 in [0, inf)\n p -= poly(g, lr2) + "
             "poly(b = 1, a = lr, x = g)\n}\n",
-            mode == 1 ? "lr2=0.7" : NULL);
+            mode == 1 ? "lr2=0.7" : NULL, NULL);
         double lr2 = 0.1 * 3;
         if (mode != 1) *place(&b, "lr2", 0) = NAN;
         if (mode == 1) lr2 = 0.7;
