@@ -52,7 +52,7 @@ static double reduce_whole(Run *r, uint32_t body, const Ins *i, Site s)
     double root;
     if (rate_is_element(rate) && r->m->bodies[body].view != VIEW_FLAT) {
         Tiles t = tiles_at(r, s);
-        root = reduce_tiles(op_of(i), &t, x, y, 0, t.count);
+        root = reduce_matrices(op_of(i), &t, x, y, 0, t.mats);
     } else {
         size_t n = (size_t)exec_count(&r->x->tensors[s.tensor], rate);
         root = reduce_vector(op_of(i), x, y, n, NULL);
@@ -67,13 +67,13 @@ double reduce_to_tensor(Run *r, uint32_t body, const Ins *i, Site s)
     return reduce_whole(r, body, i, s);
 }
 
-static void reduce_matrices(const Ins *i, const Tiles *t, Rate rate, const double *x,
-                            const double *y, double *out)
+static void each_matrix(const Ins *i, const Tiles *t, Rate rate, const double *x, const double *y,
+                        double *out)
 {
-    int64_t part = rate == RATE_ROW ? t->rows : t->cols, tiles = t->tiles * t->strips;
+    int64_t part = rate == RATE_ROW ? t->rows : t->cols;
     for (int64_t m = 0; m < t->mats; m++) {
         if (rate_is_element(rate))
-            out[m] = reduce_tiles(op_of(i), t, x, y, m * tiles, (m + 1) * tiles);
+            out[m] = reduce_matrices(op_of(i), t, x, y, m, m + 1);
         else
             out[m] =
                 reduce_vector(op_of(i), x + m * part, y ? y + m * part : NULL, (size_t)part, NULL);
@@ -92,7 +92,7 @@ void reduce_to_vector(Run *r, uint32_t body, const Ins *i, Site s, void *out)
         Tiles t = tiles_at(r, s);
         double *x = doubles(r, body, i->arg[0], s, rate), *y = doubles(r, body, i->arg[1], s, rate);
         if (i->rate == RATE_MATRIX)
-            reduce_matrices(i, &t, rate, x, y, result);
+            each_matrix(i, &t, rate, x, y, result);
         else if (i->rate == RATE_COL)
             reduce_cols(op_of(i), &t, x, y, result);
         else

@@ -107,6 +107,13 @@ const char *ir_op_name(int op)
     }
 }
 
+bool ir_view_has(View view, Rate rate)
+{
+    if (!rate_is_vector(rate)) return true;
+    if (rate == RATE_BLOCK) return view == VIEW_BLOCK;
+    return view == VIEW_MATRIX || view == VIEW_FIRST;
+}
+
 /* ---- types ----------------------------------------------------------------------------------- */
 
 static const char *infer_round(const IrModule *m, const Ins *x, DType *dtype, Rate *rate)

@@ -214,22 +214,6 @@ IrRef ir_spread(IrBuilder *b, IrRef x, Rate rate);
  * never leaves none, or no store. */
 void ir_store(IrBuilder *b, uint32_t slot, IrRef value, IrRef guard);
 
-/* ---- shapes ---------------------------------------------------------------------------------- */
-
-/* A tensor's sizes as properties name them, rows and cols of its last two axes: 1 and numel below
- * two dimensions; `rest` = all axes but the first. */
-typedef struct IrSizes {
-    int64_t numel, ndim, rows, cols, mats, first, rest;
-} IrSizes;
-IrSizes ir_sizes(const int64_t *shape, int ndim);
-/* What `select` says of a tensor: the body that it runs and the elements of its blocks (0: the
- * module has none). False: there is no such body, or it has blocks and *block is not a whole number
- * from 1 to 2^53. */
-bool ir_select(const IrModule *m, const IrSizes *sizes, uint32_t *body, double *block);
-/* Rows, columns and matrices of a tensor in a view; `block`: as ir_select says. */
-void ir_view(View view, const IrSizes *sizes, int64_t block, int64_t *rows, int64_t *cols,
-             int64_t *mats);
-
 /* ---- text, checks, passes -------------------------------------------------------------------- */
 
 void ir_print(const IrModule *m, StrBuf *out);

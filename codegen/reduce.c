@@ -155,11 +155,6 @@ void reduce_merge_array(ReduceOp op, double *to, const double *from, size_t n)
 
 /* ---- tiles ----------------------------------------------------------------------------------- */
 
-static int64_t up(int64_t n, int64_t by)
-{
-    return by ? n / by + (n % by != 0) : 0;
-}
-
 static int64_t least(int64_t a, int64_t b)
 {
     return a < b ? a : b;
@@ -167,36 +162,8 @@ static int64_t least(int64_t a, int64_t b)
 
 Tiles tiles_of(int64_t numel, int64_t rows, int64_t cols, int64_t mats)
 {
-    Tiles t = {.numel = numel, .rows = rows, .cols = cols, .mats = mats};
-    int64_t wide = cols ? 256 / cols : 1;
-    t.tall = 16 * (wide > 1 ? wide : 1);
-    t.tiles = up(rows, t.tall);
-    t.strips = up(cols, DS_CHUNK);
-    t.count = mats * t.tiles * t.strips;
-    return t;
-}
-
-DsRow tiles_row(const Tiles *t, int64_t tensor, int64_t index)
-{
-    DsRow r = {.tensor = tensor, .matrix = index / (t->tiles * t->strips)};
-    r.tile = index / t->strips % t->tiles;
-    r.strip = index % t->strips;
-    int64_t row = r.tile * t->tall, height = least(t->tall, t->rows - row);
-    r.row = r.matrix * t->rows + row;
-    r.col = r.strip * DS_CHUNK;
-    r.first = r.row * t->cols + r.col;
-    r.width = least(DS_CHUNK, t->cols - r.col);
-    if (t->strips == 1) { /* whole rows: one run */
-        r.runs = 1;
-        r.count = r.pitch = r.last = least(height * t->cols, t->numel - r.first);
-        return r;
-    }
-    r.runs = height;
-    r.count = r.width;
-    r.pitch = t->cols;
-    int64_t left = t->numel - (r.first + (height - 1) * t->cols);
-    r.last = left < 0 ? 0 : least(r.width, left);
-    return r;
+    int64_t many = cols > 0 ? 256 / cols : 1;
+    return (Tiles){numel, rows, cols, mats, 16 * (many > 1 ? many : 1)};
 }
 
 void reduce_rows(ReduceOp op, const Tiles *t, const double *x, const double *y, double *out)
@@ -204,8 +171,8 @@ void reduce_rows(ReduceOp op, const Tiles *t, const double *x, const double *y, 
     for (int64_t r = 0; r < t->mats * t->rows; r++) {
         Tree tree = {.depth = 0};
         int64_t end = least((r + 1) * t->cols, t->numel);
-        for (int64_t s = 0; s < t->strips; s++) {
-            int64_t at = least(r * t->cols + s * DS_CHUNK, end), n = least(end - at, DS_CHUNK);
+        for (int64_t left = 0; left < t->cols; left += DS_CHUNK) {
+            int64_t at = least(r * t->cols + left, end), n = least(end - at, DS_CHUNK);
             double piece = reduce_chunk(op, x + at, y ? y + at : NULL, (size_t)n, NULL);
             tree_push(op, &tree, piece, true);
         }
@@ -230,16 +197,17 @@ void reduce_cols(ReduceOp op, const Tiles *t, const double *x, const double *y, 
     }
 }
 
-/* Lanes go on from run to run. */
-static double reduce_tile(ReduceOp op, const DsRow *r, const double *x, const double *y)
+/* The tile whose first row and column these are: lanes go on from row to row. */
+static double reduce_tile(ReduceOp op, const Tiles *t, int64_t matrix, int64_t row, int64_t col,
+                          const double *x, const double *y)
 {
     double lanes[DS_LANES];
     for (int j = 0; j < DS_LANES; j++) lanes[j] = reduce_identity(op);
     int64_t position = 0;
-    for (int64_t i = 0; i < r->runs; i++) {
-        int64_t n = i + 1 < r->runs ? r->count : r->last;
-        for (int64_t q = 0; q < n; q++, position++) {
-            int64_t at = r->first + i * r->pitch + q;
+    for (int64_t r = row; r < least(row + t->tall, t->rows); r++) {
+        int64_t at = (matrix * t->rows + r) * t->cols + col;
+        int64_t end = least(at + least(DS_CHUNK, t->cols - col), t->numel);
+        for (; at < end; at++, position++) {
             double *lane = &lanes[position % DS_LANES];
             *lane = reduce_step(op, *lane, x[at], y ? y[at] : 0);
         }
@@ -247,13 +215,13 @@ static double reduce_tile(ReduceOp op, const DsRow *r, const double *x, const do
     return reduce_fold_lanes(op, lanes);
 }
 
-double reduce_tiles(ReduceOp op, const Tiles *t, const double *x, const double *y, int64_t first,
-                    int64_t end)
+double reduce_matrices(ReduceOp op, const Tiles *t, const double *x, const double *y, int64_t from,
+                       int64_t to)
 {
     Tree tree = {.depth = 0};
-    for (int64_t i = first; i < end; i++) {
-        DsRow r = tiles_row(t, 0, i);
-        tree_push(op, &tree, reduce_tile(op, &r, x, y), true);
-    }
+    for (int64_t m = from; m < to; m++)
+        for (int64_t row = 0; row < t->rows; row += t->tall)
+            for (int64_t col = 0; col < t->cols; col += DS_CHUNK)
+                tree_push(op, &tree, reduce_tile(op, t, m, row, col, x, y), true);
     return tree_root(op, &tree);
 }

@@ -40,23 +40,19 @@ void reduce_merge_array(ReduceOp op, double *a, const double *b, size_t n);
 /* ---- tiles ----------------------------------------------------------------------------------- */
 
 /* How a view other than flat cuts a tensor (docs/numerics.md): each matrix into tiles of `tall` rows
- * (the last may have fewer) times strips of DS_CHUNK columns. The last row of a view of blocks may
- * be short: numel < rows * cols. */
+ * (the last may have fewer) times strips of DS_CHUNK columns, ordered by matrix, rows, strip. The
+ * last row of a view of blocks may be short: numel < rows * cols. (Rows of work: view.h.) */
 typedef struct Tiles {
     int64_t numel, rows, cols, mats;
     int64_t tall;
-    int64_t tiles, strips; /* tiles of rows, strips of columns, of one matrix */
-    int64_t count;         /* mats * tiles * strips: ordered by matrix, tile of rows, strip */
 } Tiles;
 Tiles tiles_of(int64_t numel, int64_t rows, int64_t cols, int64_t mats);
-/* Tile number `index` as a row of the table of work (abi.h). */
-DsRow tiles_row(const Tiles *t, int64_t tensor, int64_t index);
 
 /* The reductions of one tensor's values x (and y, for dot), written down from their definition.
  * To rows or blocks: out[mats * rows]; to columns: out[mats * cols]. */
 void reduce_rows(ReduceOp op, const Tiles *t, const double *x, const double *y, double *out);
 void reduce_cols(ReduceOp op, const Tiles *t, const double *x, const double *y, double *out);
-/* Tiles [first, end), which meet in the tree: those of a matrix, or all of the tensor. */
-double reduce_tiles(ReduceOp op, const Tiles *t, const double *x, const double *y, int64_t first,
-                    int64_t end);
+/* Of matrices [from, to): their tiles meet in one tree. */
+double reduce_matrices(ReduceOp op, const Tiles *t, const double *x, const double *y, int64_t from,
+                       int64_t to);
 #endif

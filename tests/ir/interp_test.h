@@ -3,7 +3,7 @@
 #define TESTS_IR_INTERP_TEST_H
 #include "tree_ref.h"
 
-enum { MAX_TENSORS = 8, MAX_ELEM = 8, MAX_GROUPS = 3, MAX_SLOTS = 32 };
+enum { MAX_TENSORS = 8, MAX_ELEM = 16, MAX_GROUPS = 3, MAX_SLOTS = 32 };
 
 typedef struct Bound {
     IrModule *m;
@@ -44,9 +44,65 @@ static inline void set(Bound *b, const char *name, size_t t, int64_t i, double v
     elem_set(b->ptr[t][e], b->storage[t][e], i, v);
 }
 
+typedef struct Shape {
+    int ndim;
+    int64_t size[4];
+} Shape;
+
+/* Properties of shapes as the runtime fills them; draws: some key. */
+static inline void bind_props(Bound *b, size_t t, const Shape *shape)
+{
+    const ExecTensor *x = &b->tensors[t];
+    const struct {
+        const char *name;
+        double value;
+    } props[] = {{"numel", (double)x->numel},
+                 {"ndim", shape->ndim},
+                 {"rows", (double)x->rows},
+                 {"cols", (double)x->cols},
+                 {"mats", (double)x->mats},
+                 {"first", shape->ndim ? (double)shape->size[0] : 1},
+                 {"gbits", 32},
+                 {"draw_lo", 4000000000.0 + (double)t},
+                 {"draw_hi", 12345}};
+    for (size_t i = 0; i < sizeof props / sizeof *props; i++) {
+        int slot = ir_slot_find(b->m, SLOT_PROP, props[i].name);
+        if (slot >= 0) b->blocks[t][b->m->slots[slot].index] = props[i].value;
+    }
+}
+
+static inline void bind_dims(ExecTensor *x, const ViewDims *d)
+{
+    x->numel = d->numel;
+    x->rows = d->rows;
+    x->cols = d->cols;
+    x->mats = d->mats;
+}
+
+/* Which body runs a tensor, and how that sees it. */
+static inline void bind_shape(Bound *b, Arena *a, size_t t, const Shape *shape)
+{
+    ExecTensor *x = &b->tensors[t];
+    ViewDims d = view_dims(VIEW_FLAT, shape->ndim, shape->size, 0);
+    bind_dims(x, &d);
+    bind_props(b, t, shape);
+    int arm = -1, block = -1;
+    for (uint32_t i = 0; i < b->m->nslots; i++) {
+        if (b->m->slots[i].kind == SLOT_ARM) arm = (int)b->m->slots[i].index;
+        if (b->m->slots[i].kind == SLOT_BLOCK) block = (int)b->m->slots[i].index;
+    }
+    if (b->m->select) REQUIRE(select_eval(b->m, a, x->block), "out of memory");
+    if (arm >= 0) x->body = (uint32_t)x->block[arm];
+    if (x->body >= b->m->nbodies) return; /* no bodies at all */
+    d = view_dims(b->m->bodies[x->body].view, shape->ndim, shape->size,
+                  block >= 0 ? (int64_t)x->block[block] : 0);
+    bind_dims(x, &d);
+    bind_props(b, t, shape);
+}
+
 /* All tensors active, storage of the module's dtype, in the arena; odd tensors at misaligned bases.
  */
-static inline void bind_module(Bound *b, Arena *a, const char *text, size_t n, const int64_t *numel,
+static inline void bind_shapes(Bound *b, Arena *a, const char *text, size_t n, const Shape *shapes,
                                const char *const *names, const uint32_t *groups, size_t ngroups)
 {
     *b = (Bound){.m = must_parse(a, text)};
@@ -59,15 +115,18 @@ static inline void bind_module(Bound *b, Arena *a, const char *text, size_t n, c
     for (size_t g = 0; g < ngroups; g++) b->group_ptr[g] = b->groups[g];
     for (size_t t = 0; t < n; t++) {
         b->tensors[t] = (ExecTensor){.name = names[t],
-                                     .numel = numel[t],
                                      .group = groups ? groups[t] : 0,
-                                     .active = numel[t] > 0,
                                      .storage = b->storage[t],
                                      .ptr = b->ptr[t],
                                      .block = b->blocks[t]};
-        for (uint32_t e = 0; e < b->m->nelem; e++) {
-            b->storage[t][e] = b->m->compute_f64 ? DT_F64 : DT_F32;
-            b->ptr[t][e] = (char *)arena_alloc(a, (size_t)numel[t] * 8 + 16) + t % 2;
+        bind_shape(b, a, t, &shapes[t]);
+        b->tensors[t].active = b->tensors[t].numel > 0;
+        for (uint32_t i = 0; i < b->m->nslots; i++) {
+            const Slot *s = &b->m->slots[i];
+            if (s->level != LEVEL_NONE || s->index == IR_NONE) continue;
+            int64_t count = exec_count(&b->tensors[t], s->rate);
+            b->storage[t][s->index] = s->dtype;
+            b->ptr[t][s->index] = (char *)arena_alloc(a, (size_t)count * 8 + 16) + t % 2;
         }
         uint32_t at = (uint32_t)t;
         for (; at > 0 && strcmp(names[b->by_name[at - 1]], names[t]) > 0; at--)
@@ -79,10 +138,22 @@ static inline void bind_module(Bound *b, Arena *a, const char *text, size_t n, c
         double v = s->kind == SLOT_HYPER ? s->def : s->init;
         if (s->level == LEVEL_GLOBAL) b->global[s->index] = v;
         for (size_t g = 0; g < ngroups && s->level == LEVEL_GROUP; g++) b->groups[g][s->index] = v;
-        for (size_t t = 0; t < n && s->level == LEVEL_TENSOR; t++) b->blocks[t][s->index] = v;
-        for (size_t t = 0; t < n && s->level == LEVEL_NONE; t++)
-            for (int64_t k = 0; k < numel[t]; k++) set(b, s->name, t, k, v);
+        bool known = s->kind == SLOT_ARM || s->kind == SLOT_BLOCK || s->kind == SLOT_PROP;
+        for (size_t t = 0; t < n && s->level == LEVEL_TENSOR && !known; t++)
+            b->blocks[t][s->index] = v;
+        for (size_t t = 0; t < n && s->level == LEVEL_NONE && s->index != IR_NONE; t++)
+            for (int64_t k = 0; k < exec_count(&b->tensors[t], s->rate); k++)
+                set(b, s->name, t, k, v);
     }
+}
+
+/* Tensors of one dimension. */
+static inline void bind_module(Bound *b, Arena *a, const char *text, size_t n, const int64_t *numel,
+                               const char *const *names, const uint32_t *groups, size_t ngroups)
+{
+    Shape shapes[MAX_TENSORS];
+    for (size_t t = 0; t < n; t++) shapes[t] = (Shape){1, {numel[t]}};
+    bind_shapes(b, a, text, n, shapes, names, groups, ngroups);
 }
 
 /* A gradient or parameter that looks like one: both signs, magnitudes over some decades, some

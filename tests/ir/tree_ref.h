@@ -83,4 +83,74 @@ static inline double whole(ReduceOp op, const double *x, const double *y, size_t
     }
     return tree(op, chunks, nchunks, NULL);
 }
+
+/* ---- tiles: each value goes to the tile that its row and column say ---------------------------- */
+
+typedef struct Cut {
+    int64_t numel, rows, cols, mats;
+} Cut;
+enum { TILE_MAX = 65536, TILES_MAX = 4096 };
+
+static inline int64_t cut_height(const Cut *c)
+{
+    int64_t k = 256 / (c->cols ? c->cols : 1);
+    return 16 * (k < 1 ? 1 : k);
+}
+static inline int64_t cut_ceil(int64_t n, int64_t by)
+{
+    return (n + by - 1) / by;
+}
+
+/* All values of matrices [from, to): lanes by position in the tile, tiles in the tree. */
+static inline double tiled(ReduceOp op, const Cut *c, const double *x, const double *y,
+                           int64_t from, int64_t to)
+{
+    static double tx[TILE_MAX], ty[TILE_MAX], part[TILES_MAX];
+    int64_t k = cut_height(c), n = 0;
+    for (int64_t m = from; m < to; m++)
+        for (int64_t top = 0; top < c->rows; top += k)
+            for (int64_t left = 0; left < c->cols; left += 4096) {
+                size_t count = 0;
+                for (int64_t row = top; row < top + k && row < c->rows; row++)
+                    for (int64_t col = left; col < left + 4096 && col < c->cols; col++) {
+                        int64_t e = (m * c->rows + row) * c->cols + col;
+                        if (e >= c->numel) continue;
+                        tx[count] = x[e];
+                        ty[count++] = y[e];
+                    }
+                REQUIRE(n < TILES_MAX && count <= TILE_MAX, "too large for the reference");
+                part[n++] = chunk(op, tx, ty, count, NULL);
+            }
+    return tree(op, part, (size_t)n, NULL);
+}
+
+/* A row (or block), counted through all matrices: pieces of 4096 columns. */
+static inline double tiled_row(ReduceOp op, const Cut *c, const double *x, const double *y,
+                               int64_t row)
+{
+    double part[64];
+    size_t n = 0;
+    for (int64_t left = 0; left < c->cols; left += 4096) {
+        int64_t at = row * c->cols + left, width = c->cols - left < 4096 ? c->cols - left : 4096;
+        if (at + width > c->numel) width = c->numel > at ? c->numel - at : 0;
+        REQUIRE(n < 64, "too wide for the reference");
+        part[n++] = chunk(op, x + at, y + at, (size_t)width, NULL);
+    }
+    return tree(op, part, n, NULL);
+}
+
+/* A column of a matrix: one accumulator per tile of rows. */
+static inline double tiled_col(ReduceOp op, const Cut *c, const double *x, const double *y,
+                               int64_t matrix, int64_t col)
+{
+    static double part[TILES_MAX];
+    size_t n = 0;
+    int64_t k = cut_height(c);
+    for (int64_t row = 0; row < c->rows; row++) {
+        int64_t e = (matrix * c->rows + row) * c->cols + col;
+        if (row % k == 0) part[n++] = identity(op);
+        part[n - 1] = step(op, part[n - 1], x[e], y[e]);
+    }
+    return tree(op, part, n, NULL);
+}
 #endif
