@@ -37,7 +37,8 @@ bool filter_can_end(int kind)
     case TK_MASTER:
     case TK_STOCHASTIC:
     case TK_UNSIGNED:
-    case TK_UNLESS: return true;
+    case TK_UNLESS:
+    case TK_DIRECTION: return true;
     default: return false;
     }
 }

@@ -49,7 +49,7 @@ static const char *expectation(const Mistake *m)
     static const char *const soft[] = {"init",       "input",    "export",     "use",     "as",
                                        "fail",       "on",       "skip",       "group",   "default",
                                        "store",      "shard",    "accumulate", "scale",   "master",
-                                       "stochastic", "unsigned", "unless",     "mistake", NULL};
+                                       "stochastic", "unsigned", "unless",     "mistake", "application", "direction", NULL};
     static const char *const operators[] = {
         "'+'", "'-'", "'*'", "'/'", "'%'", "'@'", "'^'", "'<'", "'>'", "'~'",
         "'?'", "and", "or",  "<=",  ">=",  "==",  "!=",  "!~",  NULL};

@@ -131,8 +131,6 @@ sitem: IMPORT STRING { $$ = item(p, IT_IMPORT, @$, (Name){$2, @2}, NULL, NULL); 
 bitem: OPTIMIZER name params_opt block { $$ = item(p, IT_OPTIMIZER, @$, $2, $3, $4); }
     | TRANSFORM name params_opt ':' name block
       { $$ = item(p, IT_TRANSFORM, @$, $2, $3, $6); $$->stage = stage(p, $5); }
-    | TRANSFORM name params_opt ':' DIRECTION block
-      { $$ = item(p, IT_TRANSFORM, @$, $2, $3, $6); $$->stage = STAGE_DIRECTION; }
     | SCALER name params_opt block { $$ = item(p, IT_SCALER, @$, $2, $3, $4); }
     | ACCUMULATOR name params_opt block { $$ = item(p, IT_ACCUMULATOR, @$, $2, $3, $4); }
     | SCHEDULE name params '{' fbody '}' { $$ = function(p, IT_SCHEDULE, @$, $2, $3, $5, NULL); }
@@ -323,7 +321,7 @@ exprs: expr { $$ = expr_list(p, NULL, no_name, $1); }
 /* words that are names where a name is wanted */
 name: IDENT | BAD | word ;
 word: INIT | INPUT | EXPORT | USE | AS | FAIL | ON | SKIP | GROUP | DEFAULT | STORE | SHARD
-    | ACCUMULATE | SCALE | MASTER | STOCHASTIC | UNSIGNED | UNLESS ;
+    | ACCUMULATE | SCALE | MASTER | STOCHASTIC | UNSIGNED | UNLESS | DIRECTION ;
 
 %%
 

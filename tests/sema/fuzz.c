@@ -58,7 +58,21 @@ static const char *const lines[] = {"when t > 1 {",
                                     "q = g > 0 ? p : m",
                                     "state c: global f32 = 1",
                                     "c := max[all](norm(p))",
-                                    "y := y + mean(p)"};
+                                    "y := y + mean(p)",
+                                    "use both",
+                                    "use turned as tt",
+                                    "use boxed(0.5)",
+                                    "state a3[3] = g, a2[2]: tensor = 1",
+                                    "a3[s % 3] += g",
+                                    "p -= a3[0] + old(a3[1]) * a2[t % 2]",
+                                    "repeat i in 0..3 { a3[i] *= 0.5 }",
+                                    "hyper sl = ramp(0.1)",
+                                    "p -= sl * g",
+                                    "transform turned : direction { state w = u;  u := lerp(u, w, "
+                                    "0.5);  w := u }",
+                                    "transform boxed(r = 1) : apply { p := clamp(p, -r, r) }",
+                                    "optimizer both(inner: rule = adamw) { use inner }",
+                                    "schedule ramp(top, n = 10) = top * min(1, s / n)"};
 
 static void put_in(char *text, size_t at, size_t cut, const char *piece)
 {
@@ -235,12 +249,15 @@ int main(int argc, char **argv)
     static char text[ROOM + 1];
     for (long i = 0; i < count; i++) {
         snprintf(text, sizeof text, "%s", corpus[below((uint32_t)ncorpus)]);
+        o.rule = wrapper_rule(&corpus_arena, text);
         for (uint32_t edits = below(4); edits; edits--) change(text);
         try_text(text, &o);
     }
     o.ndefines = 0;
-    for (size_t i = 0; i < ncorpus; i++)
+    for (size_t i = 0; i < ncorpus; i++) {
+        o.rule = wrapper_rule(&corpus_arena, corpus[i]);
         if (strstr(corpus[i], "\noptimizer ")) run_out(corpus[i], &o);
+    }
     printf("%u accepted, %u refused, %u compared with constants\n", accepted, refused, compared);
     CHECK(accepted > count / 20 && refused > count / 20 && compared > count / 40,
           "the changes are too tame or too wild");

@@ -66,12 +66,8 @@ static void compiles(const char *path)
         Arena a = {0};
         Program p;
         program_read(&a, path, &p);
-        const char *rule = strstr(p.text, "\noptimizer ");
-        if (rule) {
-            rule += strlen("\noptimizer ");
-            int n = (int)strcspn(rule, " ({");
-            if (rule[n] == '(' && strncmp(rule + n + 1, "inner: rule", 11) == 0)
-                p.options.rule = arena_printf(&a, "%.*s(adamw)", n, rule);
+        if (strstr(p.text, "\noptimizer ")) {
+            p.options.rule = wrapper_rule(&a, p.text);
             p.options.compute_f64 = mode & 1;
             p.guard = mode & 2;
             ir_of(&a, &p);

@@ -61,6 +61,17 @@ static inline void program_read(Arena *a, const char *path, Program *p)
     }
 }
 
+/* How a file's first optimizer is asked for: a wrapper around AdamW; NULL: as it is. */
+static inline const char *wrapper_rule(Arena *a, const char *text)
+{
+    const char *name = strstr(text, "\noptimizer ");
+    if (!name) return NULL;
+    name += strlen("\noptimizer ");
+    size_t n = strcspn(name, " ({");
+    if (strncmp(name + n, "(inner: rule", 12) != 0) return NULL;
+    return arena_printf(a, "%.*s(adamw(lr = 0.01))", (int)n, name);
+}
+
 /* Calls `each` for every NAME.opt of a folder. */
 static inline int programs_each(const char *folder, void (*each)(const char *path))
 {
