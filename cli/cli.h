@@ -18,7 +18,7 @@ typedef enum OptionId {
     OPT_COUNT_
 } OptionId;
 
-typedef enum Command { CMD_COMPILE, CMD_CHECK, CMD_EXPLAIN, CMD_REPLAY } Command;
+typedef enum Command { CMD_COMPILE, CMD_CHECK, CMD_EXPLAIN, CMD_FMT, CMD_REPLAY } Command;
 
 typedef struct Strings {
     const char **v;
@@ -58,11 +58,14 @@ typedef struct Session {
     int file;        /* index of the main source */
     Output *outputs; /* what output_commit will write */
     size_t noutputs, cap_outputs;
+    bool in_place; /* the outputs replace what was read, and keep its mode */
 } Session;
 
 /* Opens the input (a path, a standard library name, or "-"). False: reported in s->diags or on
  * stderr. */
 bool session_open(Session *s, Arena *a, const Options *o, const char *input);
+/* The same without the standard library: a path, or "-". */
+bool session_open_file(Session *s, Arena *a, const Options *o, const char *input);
 /* Prints what was collected to stderr; true if there was no error. */
 bool session_finish(Session *s);
 /* Parse to optimised IR under --storage; NULL: errors reported. */
@@ -70,6 +73,7 @@ IrModule *session_module(Session *s);
 
 int cmd_compile(Arena *a, const Options *o);
 int cmd_check(Arena *a, const Options *o);
+int cmd_fmt(Arena *a, const Options *o);
 int cmd_explain(Arena *a, const Options *o);
 int cmd_replay(Arena *a, const Options *o);
 

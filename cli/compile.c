@@ -305,9 +305,9 @@ static int run_pass(Session *s, const char *pass)
 
 static int one_input(const Options *o)
 {
-    static const char *const commands[] = {"check", "explain", "replay"};
+    static const char *const commands[] = {"check", "explain", "fmt", "replay"};
     if (o->inputs.n == 1) return -1;
-    const char *near = o->command == CMD_COMPILE ? diag_suggest(o->inputs.v[0], commands, 3) : NULL;
+    const char *near = o->command == CMD_COMPILE ? diag_suggest(o->inputs.v[0], commands, 4) : NULL;
     if (near)
         cli_error("there is no command '%s'; did you mean '%s'?", o->inputs.v[0], near);
     else

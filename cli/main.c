@@ -65,6 +65,7 @@ static int run(Arena *a, int argc, char **argv)
     switch (o.command) {
     case CMD_CHECK: return cmd_check(a, &o);
     case CMD_EXPLAIN: return cmd_explain(a, &o);
+    case CMD_FMT: return cmd_fmt(a, &o);
     case CMD_REPLAY: return cmd_replay(a, &o);
     case CMD_COMPILE: break;
     }

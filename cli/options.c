@@ -33,6 +33,8 @@ void options_help(StrBuf *out)
         "(standard input)\n"
         "  dsoptc check RULE...           all errors and warnings, nothing written\n"
         "  dsoptc explain RULE            phases, state, bytes and flops per parameter, and why\n"
+        "  dsoptc fmt FILE...             lay rules out, in place (--check: only name those that "
+        "would change)\n"
         "  dsoptc replay [RULE] FILE.vec  run a rule over a recorded trajectory and compare\n");
     const char *done[16];
     size_t ndone = 0;
@@ -192,7 +194,8 @@ static void take_command(Options *o)
     static const struct {
         const char *name;
         Command command;
-    } commands[] = {{"check", CMD_CHECK}, {"explain", CMD_EXPLAIN}, {"replay", CMD_REPLAY}};
+    } commands[] = {
+        {"check", CMD_CHECK}, {"explain", CMD_EXPLAIN}, {"fmt", CMD_FMT}, {"replay", CMD_REPLAY}};
     if (o->inputs.n == 1 && !strcmp(o->inputs.v[0], "help")) o->value[OPT_HELP] = "";
     for (size_t i = 0; o->inputs.n && i < sizeof commands / sizeof *commands; i++)
         if (!strcmp(o->inputs.v[0], commands[i].name)) {

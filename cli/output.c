@@ -48,9 +48,11 @@ static bool write_part(Session *s, Output *o)
     int fd = special ? open(name, O_WRONLY | O_CLOEXEC) : mkstemp(name);
     if (fd < 0) return cannot_write(o->path, errno);
     if (!special) o->part = name;
-    mode_t mask = umask(0);
+    struct stat old;
+    mode_t mask = umask(0), mode = 0666 & ~mask;
     umask(mask);
-    bool ok = write_all(fd, o->data, o->len) && (special || fchmod(fd, 0666 & ~mask) == 0);
+    if (s->in_place && stat(o->path, &old) == 0) mode = old.st_mode & 07777;
+    bool ok = write_all(fd, o->data, o->len) && (special || fchmod(fd, mode) == 0);
     int error = errno;
     if (close(fd) != 0 && ok) ok = false, error = errno;
     return ok || cannot_write(o->path, error);
@@ -61,7 +63,7 @@ static bool may_write(const Session *s, const char *path)
     struct stat out, in;
     if (stat(path, &out) != 0) return true; /* what cannot be is said where it is written */
     if (S_ISDIR(out.st_mode)) return cannot_write(path, EISDIR);
-    for (size_t i = 0; S_ISREG(out.st_mode) && i < s->sources.nfiles; i++) {
+    for (size_t i = 0; S_ISREG(out.st_mode) && !s->in_place && i < s->sources.nfiles; i++) {
         const char *name = s->sources.files[i].name;
         if (name[0] == '<' || stat(name, &in) != 0) continue;
         if (in.st_dev != out.st_dev || in.st_ino != out.st_ino) continue;

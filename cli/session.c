@@ -57,7 +57,7 @@ static void set_up_warnings(Session *s)
     }
 }
 
-bool session_open(Session *s, Arena *a, const Options *o, const char *input)
+static void set_up(Session *s, Arena *a, const Options *o)
 {
     *s = (Session){.arena = a, .options = o};
     s->sources.arena = a;
@@ -69,6 +69,18 @@ bool session_open(Session *s, Arena *a, const Options *o, const char *input)
                                     .ninclude_dirs = o->includes.n,
                                     .rule = o->value[OPT_RULE]};
     set_up_warnings(s);
+}
+
+bool session_open_file(Session *s, Arena *a, const Options *o, const char *input)
+{
+    set_up(s, a, o);
+    s->file = source_read(&s->diags, input);
+    return s->file >= 0;
+}
+
+bool session_open(Session *s, Arena *a, const Options *o, const char *input)
+{
+    set_up(s, a, o);
     s->file = open_stdlib(s, input);
     if (s->file < 0) s->file = source_read(&s->diags, input); /* "-" too */
     if (s->file < 0) hint_of_stdlib(s, input);

@@ -342,6 +342,9 @@ typedef struct FrontendOptions {
 
 /* The tokens of a file as text (--emit=tokens), statement ends put in. */
 bool frontend_tokens(Arena *a, DiagSink *d, int file, StrBuf *out);
+/* The file laid out in the one way there is (docs/language.md); false, with nothing in `out`: it
+ * has mistakes. Its imports are not looked for. */
+bool frontend_format(Arena *a, DiagSink *d, int file, StrBuf *out);
 /* Parses file `file` of the source set into `ast` (all its imports too: user folder, include_dirs,
  * then stdlib). */
 bool frontend_parse(Arena *a, DiagSink *d, int file, const FrontendOptions *o, Ast *ast);

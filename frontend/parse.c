@@ -307,3 +307,20 @@ bool frontend_tokens(Arena *a, DiagSink *d, int file, StrBuf *out)
 {
     return run_guarded(print_tokens, &(Task){a, d, file, NULL, NULL, out});
 }
+
+static void format_file(const Task *task)
+{
+    DiagSink *d = task->diags;
+    Ast own = {0};
+    Loader l = {.arena = task->arena, .diags = d};
+    int errors = d->nerrors;
+    parse_file(&l, task->file, &own, false);
+    if (d->nerrors > errors) return;
+    TokenList tokens = lex_file(task->arena, d, &own, task->file);
+    format_tokens(task->arena, &d->sources->files[task->file], tokens.items, task->out);
+}
+
+bool frontend_format(Arena *a, DiagSink *d, int file, StrBuf *out)
+{
+    return run_guarded(format_file, &(Task){a, d, file, NULL, NULL, out});
+}

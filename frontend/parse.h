@@ -79,10 +79,10 @@ typedef struct Parser {
     bool injected;   /* the token last given out was one of these */
     size_t stuck_at; /* where the last mistake was, and how many there were in a row */
     int stuck;
-    size_t quiet;    /* raw index + 1 of a token about which nothing is said */
-    bool noise;      /* statements outside of any item: reported once */
-    bool broken;     /* a mistake stands in the item that is being parsed */
-    bool stopped;    /* no further message from the parser for this file */
+    size_t quiet;            /* raw index + 1 of a token about which nothing is said */
+    bool noise;              /* statements outside of any item: reported once */
+    bool broken;             /* a mistake stands in the item that is being parsed */
+    bool stopped;            /* no further message from the parser for this file */
     bool application, begun; /* the text is an application, not a file */
     App *app;                /* that one */
     Block *app_uses;
@@ -119,6 +119,9 @@ void mistake_report(Parser *p, const char *const *expected, int nexpected);
 /* What to write instead of a word of another language, NULL if it is none; *block: it begins a
  * statement with a block. */
 const char *mistake_habit(const char *word, bool *block);
+
+/* format.c: the file of these tokens, which the parser accepted, laid out anew. */
+void format_tokens(Arena *a, const SourceFile *source, const Token *tokens, StrBuf *out);
 
 /* build.c: nodes, with the checks that need no names */
 typedef struct ExprList {
