@@ -1,0 +1,346 @@
+/* test_views.c - random modules with rows, columns, blocks and matrices, of one body and of two,
+ * through selector, tile C and libtcc (or a C compiler), against the interpreter, bit for bit.
+ *
+ * Values of every rate, reductions to every rate, guards, draws, states of every rate, mixed storage;
+ * shapes of one row, one column, odd, more than 4096 columns, several matrices, short last blocks;
+ * misaligned memory. A failure prints the module.
+ *
+ *     test_views c 500 7              500 modules from seed 7, every ISA level that runs here
+ *     test_views cc 20 7 gcc -O2      standalone C
+ */
+#include "codegen/tile/tile.h"
+#include "views.h"
+#include <stdlib.h>
+
+enum { POOL = 96, NHYPERS = 3 };
+
+typedef struct Gen {
+    Arena *a;
+    IrModule *m;
+    IrBuilder b;
+    View view;
+    bool common; /* one of several bodies: writes nothing that is global */
+    IrRef pool[POOL];
+    uint32_t n, sites;
+    uint64_t key;
+} Gen;
+
+static uint64_t gen_state;
+static uint32_t roll(uint32_t n)
+{
+    gen_state = gen_state * 6364136223846793005u + 1442695040888963407u;
+    return (uint32_t)(gen_state >> 33) % n;
+}
+
+static const Ins *ins_of(const Gen *g, IrRef ref)
+{
+    return &g->b.b->ins[ref];
+}
+
+static void put(Gen *g, IrRef ref)
+{
+    if (g->n < POOL) g->pool[g->n++] = ref;
+}
+
+/* A value of the kind within a rate and not within another; IR_NONE where luck fails. Later ones are
+ * likelier. */
+static IrRef some(Gen *g, bool boolean, Rate most)
+{
+    for (int tries = 0; tries < 80; tries++) {
+        uint32_t back = roll(2) ? roll(g->n) : roll(g->n < 10 ? g->n : 10);
+        IrRef ref = g->pool[g->n - 1 - back];
+        const Ins *i = ins_of(g, ref);
+        if ((i->dtype == DT_BOOL) == boolean && rate_within(i->rate, most)) return ref;
+    }
+    return IR_NONE;
+}
+
+static void add_op(Gen *g)
+{
+    static const Op ops[] = {OP_ADD, OP_SUB, OP_MUL,  OP_MUL, OP_DIV,   OP_MIN, OP_MAX, OP_ABS,
+                             OP_NEG, OP_LT,  OP_GT,   OP_AND, OP_OR,    OP_NOT, OP_ADD, OP_MUL,
+                             OP_EQ,  OP_SQRT, OP_SELECT, OP_SELECT, OP_SIGN};
+    Op op = ops[roll(sizeof ops / sizeof *ops)];
+    bool logic = op_info[op].types == LOGIC;
+    IrRef x[3] = {IR_NONE, IR_NONE, IR_NONE};
+    for (int k = 0; k < op_info[op].arity; k++) {
+        x[k] = some(g, logic || (op == OP_SELECT && k == 0), RATE_ELEMENT);
+        if (x[k] == IR_NONE) return;
+    }
+    if (op == OP_SQRT) x[0] = ir_op(&g->b, OP_ABS, x[0], IR_NONE, IR_NONE);
+    put(g, ir_op(&g->b, op, x[0], x[1], x[2]));
+}
+
+static bool scope_fits(Rate scope, Rate rate)
+{
+    return rate_within(scope, rate) && scope != rate;
+}
+
+static void add_reduction(Gen *g)
+{
+    static const Rate matrix[] = {RATE_ROW,    RATE_COL,   RATE_ROW,   RATE_COL,
+                                  RATE_MATRIX, RATE_TENSOR, RATE_GROUP, RATE_GLOBAL},
+                      block[] = {RATE_BLOCK, RATE_BLOCK, RATE_TENSOR, RATE_GROUP, RATE_GLOBAL},
+                      flat[] = {RATE_TENSOR, RATE_GROUP, RATE_GLOBAL};
+    Rate scope = g->view == VIEW_FLAT    ? flat[roll(3)]
+                 : g->view == VIEW_BLOCK ? block[roll(5)]
+                                         : matrix[roll(8)];
+    if (g->common && !(scope & AXIS_TENSOR)) return;
+    ReduceOp op = (ReduceOp)roll(RED_COUNT_);
+    bool logic = reduce_info[op].types == LOGIC, two = reduce_info[op].arity == 2;
+    IrRef x = some(g, logic, RATE_ELEMENT), y = two ? some(g, false, RATE_ELEMENT) : IR_NONE;
+    if (x == IR_NONE || (two && y == IR_NONE)) return;
+    Rate rate = two ? rate_join(ins_of(g, x)->rate, ins_of(g, y)->rate) : ins_of(g, x)->rate;
+    if (!scope_fits(scope, rate) || (rate_is_scalar(rate) && rate != RATE_TENSOR) ||
+        (rate_is_scalar(rate) && two))
+        return;
+    IrRef guard = roll(4) ? IR_NONE : some(g, true, RATE_TENSOR);
+    IrRef r = ir_reduce(&g->b, op, x, y, guard, scope);
+    put(g, r);
+    if (ins_of(g, r)->dtype != DT_BOOL && roll(2))
+        put(g, ir_op(&g->b, OP_GT, r, ir_const(&g->b, 1), IR_NONE));
+}
+
+static void add_draw(Gen *g)
+{
+    static const IrOp draws[] = {IR_NORMAL, IR_UNIFORM, IR_RADEMACHER};
+    int lo = ir_slot_find(g->m, SLOT_PROP, "draw_lo"), hi = ir_slot_find(g->m, SLOT_PROP, "draw_hi");
+    put(g, ir_draw(&g->b, draws[roll(3)], ir_load(&g->b, (uint32_t)lo),
+                   ir_load(&g->b, (uint32_t)hi), g->sites++));
+}
+
+static const struct {
+    const char *name;
+    SlotKind kind;
+    Rate rate;
+} slots[] = {{"p", SLOT_PARAM, RATE_ELEMENT},   {"g", SLOT_GRAD, RATE_ELEMENT},
+             {"t", SLOT_COUNT, RATE_TENSOR},    {"draw_lo", SLOT_PROP, RATE_TENSOR},
+             {"draw_hi", SLOT_PROP, RATE_TENSOR}, {"cols", SLOT_PROP, RATE_TENSOR},
+             {"h0", SLOT_HYPER, RATE_GROUP},    {"h1", SLOT_HYPER, RATE_GROUP},
+             {"h2", SLOT_HYPER, RATE_GLOBAL},   {"m", SLOT_STATE, RATE_ELEMENT},
+             {"v", SLOT_STATE, RATE_ELEMENT},   {"row", SLOT_STATE, RATE_ROW},
+             {"col", SLOT_STATE, RATE_COL},     {"mat", SLOT_STATE, RATE_MATRIX},
+             {"blk", SLOT_STATE, RATE_BLOCK},   {"k", SLOT_STATE, RATE_TENSOR},
+             {"grp", SLOT_STATE, RATE_GROUP}};
+
+static bool view_holds(View v, Rate rate)
+{
+    if (!rate_is_vector(rate)) return true;
+    return rate == RATE_BLOCK ? v == VIEW_BLOCK : v == VIEW_MATRIX || v == VIEW_FIRST;
+}
+
+static void add_slots(IrModule *m, const View *views, uint32_t n)
+{
+    for (size_t i = 0; i < sizeof slots / sizeof *slots; i++) {
+        bool held = false;
+        for (uint32_t b = 0; b < n; b++) held |= view_holds(views[b], slots[i].rate);
+        if (!held) continue;
+        DType d = rate_is_elementwise(slots[i].rate) ? DT_F32 : DT_F64;
+        ir_slot_add(m, (Slot){.kind = slots[i].kind,
+                              .name = slots[i].name,
+                              .path = slots[i].name,
+                              .rate = slots[i].rate,
+                              .dtype = d,
+                              .storage = d,
+                              .has_default = true,
+                              .lo = -INFINITY,
+                              .hi = INFINITY,
+                              .def = (double)roll(1000) / 400 - 1});
+    }
+}
+
+static void add_stores(Gen *g)
+{
+    for (uint32_t s = 0; s < g->m->nslots; s++) {
+        const Slot *slot = &g->m->slots[s];
+        bool stored = slot->kind == SLOT_PARAM || slot->kind == SLOT_STATE;
+        if (!stored || !view_holds(g->view, slot->rate) || (s && roll(3) == 0)) continue;
+        if (g->common && !(slot->rate & AXIS_TENSOR)) continue;
+        IrRef value = some(g, false, slot->rate);
+        IrRef guard = roll(3) ? IR_NONE
+                              : some(g, true, (Rate)(slot->rate & RATE_TENSOR));
+        if (value != IR_NONE) ir_store(&g->b, s, value, guard);
+    }
+}
+
+static void make_body(Arena *a, IrModule *m, View view, bool common)
+{
+    Gen g = {.a = a, .m = m, .view = view, .common = common};
+    IrBody *body = ir_body_new(m, "x", "step");
+    body->view = view;
+    ir_builder_init(&g.b, m, body);
+    uint32_t nslots = m->nslots;
+    for (uint32_t s = 0; s < nslots; s++) {
+        const Slot *slot = &m->slots[s];
+        if (slot->kind != SLOT_RESULT && view_holds(view, slot->rate) && (s < 2 || roll(4)))
+            put(&g, ir_load(&g.b, s));
+    }
+    put(&g, ir_op(&g.b, OP_GT, g.pool[0], g.pool[1], IR_NONE));
+    IrRef t = ir_load(&g.b, (uint32_t)ir_slot_find(m, SLOT_COUNT, "t"));
+    put(&g, ir_op(&g.b, OP_GT, t, ir_const(&g.b, 1), IR_NONE));
+    for (uint32_t n = 6 + roll(24); n > 0; n--) {
+        uint32_t kind = roll(16);
+        if (kind < 11)
+            add_op(&g);
+        else if (kind < 15)
+            add_reduction(&g);
+        else
+            add_draw(&g);
+    }
+    add_stores(&g);
+}
+
+/* A view may be one only if a value needs it: sums of rows keep it. */
+static bool needs_view(const IrModule *m, const IrBody *b)
+{
+    for (uint32_t i = 0; i < b->nstores; i++) {
+        if (rate_is_vector(m->slots[b->stores[i].slot].rate)) return true;
+    }
+    for (uint32_t i = 0; i < b->n; i++) {
+        if (rate_is_vector(b->ins[i].rate)) return true;
+    }
+    return b->view == VIEW_FLAT;
+}
+
+/* Who runs which body, and blocks of how many elements, the scene decides. */
+static void add_select(Arena *a, IrModule *m)
+{
+    static const struct {
+        SlotKind kind;
+        const char *name;
+    } slot[] = {{SLOT_ARM, "arm"}, {SLOT_BLOCK, "block"}};
+    bool blocks = false;
+    for (uint32_t b = 0; b < m->nbodies; b++) blocks |= m->bodies[b].view == VIEW_BLOCK;
+    if (m->nbodies == 1 && !blocks) return;
+    IrBuilder b = {0};
+    ir_builder_init(&b, m, ir_select_new(m, "x"));
+    for (int i = 0; i < 2; i++) {
+        if (i == 0 ? m->nbodies == 1 : !blocks) continue;
+        uint32_t at = ir_slot_add(m, (Slot){.kind = slot[i].kind,
+                                            .name = slot[i].name,
+                                            .path = arena_strdup(a, ""),
+                                            .rate = RATE_TENSOR,
+                                            .dtype = DT_F64,
+                                            .storage = DT_F64});
+        ir_store(&b, at, ir_const(&b, 1), IR_NONE);
+    }
+}
+
+static IrModule *make_module(Arena *a)
+{
+    View views[2] = {(View)roll(4), (View)roll(4)};
+    bool two = roll(4) == 0;
+    IrModule *m = ir_module_new(a, "x", false);
+    add_slots(m, views, two ? 2 : 1);
+    make_body(a, m, views[0], two);
+    if (two) make_body(a, m, views[1], true);
+    for (uint32_t b = 0; b < m->nbodies; b++) {
+        if (!needs_view(m, &m->bodies[b])) m->bodies[b].view = VIEW_FLAT;
+    }
+    add_select(a, m);
+    return m;
+}
+
+/* ---- checking -------------------------------------------------------------------------------- */
+
+static const Shape shapes[] = {
+    {2, {37, 5}},    {2, {1, 700}},    {2, {300, 1}},  {3, {3, 20, 33}}, {2, {19, 4100}},
+    {2, {0, 7}},     {1, {385}},       {2, {34, 384}}, {2, {5, 385}},    {3, {2, 17, 129}},
+    {2, {1, 9000}},  {2, {700, 3}},    {0, {0}},       {2, {3, 8192}},   {2, {40, 64}},
+    {3, {5, 1, 16}}, {1, {4097}},      {2, {2, 2}}};
+static const int64_t blocks[] = {1, 7, 64, 128, 400, 5000, 100000};
+enum { NSHAPES = sizeof shapes / sizeof *shapes };
+
+static bool build(const Backend *c, const BackendOptions *o, const Plan *p,
+                  const Variant *const *variants, SceneCode *code, StrBuf *why)
+{
+    for (uint32_t b = 0; b < p->m->nbodies; b++) {
+        if (!c->build_variant(p, variants[b], o, &code->kernels[b], why)) return false;
+    }
+    return c->build_scalars(p, o, &code->scalars, why);
+}
+
+static const char *text_of(Arena *a, const Plan *p, const Variant *const *variants, bool tile)
+{
+    StrBuf text = {.arena = a};
+    ir_print(p->m, &text);
+    for (uint32_t b = 0; b < p->m->nbodies; b++) {
+        plan_print(p, variants[b], &text);
+        if (tile) emit_tile_c(p, variants[b], &text);
+    }
+    return text.text;
+}
+
+static void check_build(Arena *a, const Plan *p, const Variant *const *variants, const Backend *c,
+                        const BackendOptions *o, int round)
+{
+    SceneCode code = {0};
+    StrBuf why = {.arena = a};
+    bool built = build(c, o, p, variants, &code, &why), tile = strcmp(c->name, "c") == 0;
+    REQUIRE(built, "module %d: %s\n%s", round, why.text, text_of(a, p, variants, tile));
+    size_t first = roll(NSHAPES), n = 7;
+    Shape chosen[7];
+    for (size_t i = 0; i < n; i++) chosen[i] = shapes[(first + i) % NSHAPES];
+    int64_t block = blocks[roll(sizeof blocks / sizeof *blocks)];
+    scene_seed = 42;
+    Scene got = scene_new(a, p, variants, chosen, n, block);
+    scene_seed = 42;
+    Scene want = scene_new(a, p, variants, chosen, n, block);
+    for (int step = 0; step < 2; step++) {
+        scene_step(&got, &code);
+        REQUIRE(interp_step(p->m, &want.x), "out of memory");
+        const char *difference = scene_difference(&got, &want);
+        CHECK(!difference, "module %d %s step %d, block %lld: %s\n%s", round,
+              o->isa ? o->isa : c->name, step, (long long)block, difference,
+              text_of(a, p, variants, tile));
+        if (difference) break;
+    }
+    for (uint32_t b = 0; b < p->m->nbodies; b++) c->free_image(code.kernels[b].image);
+    c->free_image(code.scalars.image);
+}
+
+int main(int argc, char **argv)
+{
+    const Backend *c = backend_find(argc > 1 ? argv[1] : "c");
+    int rounds = argc > 2 ? atoi(argv[2]) : 150;
+    gen_state = argc > 3 ? (uint64_t)atoll(argv[3]) : 1;
+    Arena names = {0};
+    StrBuf cc = {.arena = &names}, why = {.arena = &names};
+    for (int i = 4; i < argc; i++) sb_printf(&cc, "%s%s", i > 4 ? " " : "", argv[i]);
+    BackendOptions o = {.cc = cc.text};
+    if (!c->probe(&o, &why)) SKIP("%s", why.text);
+    bool tile = strcmp(c->name, "c") == 0;
+    for (int round = 0; round < rounds && check_failures < 3; round++) {
+        Arena a = {0};
+        static const DType narrow[] = {DT_F32, DT_F32, DT_BF16, DT_F16};
+        StrBuf bad = {.arena = &a}, text = {.arena = &a};
+        uint64_t before = gen_state;
+        IrModule *m = make_module(&a);
+        bool valid = ir_verify(m, &bad);
+        if (!valid) ir_print(m, &text);
+        REQUIRE(valid, "module %d (seed %llu): %s\n%s", round, (unsigned long long)before, bad.text,
+                text.text);
+        const Plan *p = plan_make(&a, m);
+        const Variant *variants[SCENE_BODIES];
+        DType *storage = ARENA_ARRAY(&a, DType, m->nelem + 1);
+        bool mixed = roll(3) == 0;
+        for (uint32_t s = 0; s < m->nslots; s++) {
+            const Slot *slot = &m->slots[s];
+            if (rate_is_scalar(slot->rate) || slot->kind == SLOT_RESULT) continue;
+            storage[slot->index] =
+                mixed && rate_is_element(slot->rate) ? narrow[roll(4)] : slot->dtype;
+        }
+        for (uint32_t b = 0; b < m->nbodies; b++) variants[b] = plan_variant(&a, p, b, storage);
+        if (!tile) check_build(&a, p, variants, c, &o, round);
+        uint64_t same = gen_state;
+        for (int level = 0; tile && level < TILE_LEVEL_COUNT; level++) {
+            BackendOptions at = {.isa = tile_level_names[level]};
+            gen_state = same;
+            if (tile_level_runs((TileLevel)level, NULL))
+                check_build(&a, p, variants, c, &at, round);
+        }
+        arena_free(&a);
+    }
+    arena_free(&names);
+    return check_done();
+}
