@@ -261,8 +261,10 @@ typedef enum Given {
     GIVEN_NAME,
     GIVEN_PI,
     GIVEN_INF,
-    GIVEN_FIRST /* bool.tensor: this is where the tensor's state begins (its first applied step);
-                   has no spelling: made of `init` */
+    GIVEN_FIRST, /* bool.tensor: this is where the tensor's state begins (its first applied step);
+                    has no spelling: made of `init` */
+    GIVEN_LEAD,  /* under `shape [r, ..]`: size of the first axis, */
+    GIVEN_REST   /* and the elements of the others; no spelling but the names written there */
 } Given;
 
 struct Symbol {
@@ -281,7 +283,7 @@ struct Symbol {
     int index;     /* HYPER, STATE: position in the rule's lists */
     uint32_t id;   /* unique within the rule, below Rule.nsyms */
     Expr *value;   /* HYPER: checked default, NULL: none. STATE: checked initial value, NULL: 0.
-                      EXPORT: what is exported */
+                      EXPORT: what is exported. LET: what it names; NULL where arms differ */
     bool derived;  /* HYPER: the default depends on other hypers. STATE: the initial value is no
                       constant */
     double lo, hi; /* HYPER: range, (-inf, inf) where none is written */
@@ -322,8 +324,27 @@ typedef struct Rule {
     Entry *entries; /* besides the step */
     size_t nentries;
     Symbol *g, *p; /* the symbols of the gradient and the parameter */
+    Expr *block;   /* elements of a block: made of sizes and constants; NULL: no blocks */
     uint32_t nsyms, nexprs;
 } Rule;
+
+/* One way through the `shape` statements of a block: what holds for the tensors that go it. */
+typedef struct ShapeFact {
+    const Expr *cond; /* checked, made of sizes and constants; NULL: two dimensions or more */
+    bool holds;
+} ShapeFact;
+typedef struct ShapePath {
+    ShapeFact *facts;
+    size_t n;
+} ShapePath;
+enum { RULE_MAX_PATHS = 64 };
+/* All ways through a checked block, the one that takes every arm first. Every tensor goes exactly
+ * one. RULE_MAX_PATHS + 1: there are more than RULE_MAX_PATHS (the checker refuses them). */
+size_t shape_paths(Arena *a, const Block *b, ShapePath **out);
+/* Whether the tensors of a path take the first arm of a `shape` that is on it. */
+bool shape_takes(const ShapePath *path, const Stmt *shape);
+/* Whether it says [r, ..]: the first axis against all others. */
+bool shape_of_first(const Stmt *shape);
 
 /* ---- the frontend's entry points ------------------------------------------------------------- */
 

@@ -211,7 +211,8 @@ Expr *build_call(Parser *p, Span span, Name name, ExprList *args)
     int function = find_function(name.text);
     if (function >= 0 && !check_arguments(p, span, name, args, functions[function].arity))
         return refused(p, span);
-    Expr *e = build_expr(p, EX_CALL, span);
+    bool draw = function >= 0 && functions[function].arity == 0;
+    Expr *e = build_expr(p, draw ? EX_DRAW : EX_CALL, span);
     e->name = name;
     e->arg_names = args->names;
     return with_args(p, e, args);

@@ -152,6 +152,9 @@ static Rule *check_rule(Arena *a, DiagSink *d, const Ast *ast, const FrontendOpt
     check_instance(&c, item, applied ? &args : NULL);
     if (!c.murky && !c.too_long && !item->broken) check_whole(&c);
     if (!item->broken) check_defines(&c);
+    ShapePath *paths;
+    if (c.nshapes > 5 && shape_paths(a, c.rule->body, &paths) > RULE_MAX_PATHS)
+        REPORT(&c, DIAG_TOO_MANY_WAYS, item->name.span, item->name.text, (int)RULE_MAX_PATHS);
     return c.rule;
 }
 

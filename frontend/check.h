@@ -79,6 +79,25 @@ typedef enum NameSet {
     NAMES_INIT,     /* in initial values: hyperparameters, what is given, states declared before */
 } NameSet;
 
+/* An arm of a `shape` statement. */
+typedef struct Arm {
+    const struct Arm *up;
+    const struct Instance *inst;
+    uint32_t shape; /* number of the statement */
+    bool taken;     /* the first arm: its names are sizes; false: `else` */
+    bool first;     /* [r, ..] */
+    Span span;
+} Arm;
+
+/* Where a rule looks at a tensor as rows and columns, or as blocks: one of these in one way through
+ * its arms. */
+typedef struct ViewUse {
+    struct ViewUse *next;
+    const Arm *arm;
+    enum { VIEWS_LAST, VIEWS_FIRST, VIEWS_BLOCKS } view;
+    Span at;
+} ViewUse;
+
 /* Where the checker is; saved and restored as a whole when it must look elsewhere first. */
 typedef struct Context {
     Instance *inst;
@@ -95,6 +114,7 @@ typedef struct Context {
         const struct BlockChain *up;
         const Block *block;
     } * blocks; /* the blocks around, as parsed, within this rule or transform */
+    const Arm *arm;  /* the innermost around; NULL: none */
     int depth;
 } Context;
 
@@ -127,6 +147,7 @@ typedef struct CheckInfo {
     Expr *source;  /* the default as parsed, NULL: none */
     bool from_use; /* the default is an argument of `use` */
     bool declared; /* STATE: its declaration has been passed */
+    Symbol *arms[2]; /* LET: what it is in either arm of a `shape` */
 } CheckInfo;
 
 typedef struct Checker {
@@ -140,7 +161,10 @@ typedef struct Checker {
     Symbol *given[GIVEN_FIRST + 1];
     const char *word_u; /* "u", interned */
     bool wanted; /* the rule that is to be compiled: what it takes as parameters must be given */
-    uint32_t nops, nslots;
+    uint32_t nops, nslots, nshapes, ndraws;
+    ViewUse *views;
+    Symbol *lead[2]; /* under [r, ..]: r, and elements of the rest; NULL until asked for */
+    Span block_at;   /* where the rule's block size was first written */
     bool imports_failed; /* names may be missing for that reason alone */
     bool mistakes; /* syntax errors were reported: items may be missing, or parts of this one */
     bool p_live;
@@ -230,7 +254,8 @@ bool fold_op(Op op, double a, double b, double c, double *out);
 /* All of an instance: parameters, then what its block declares. */
 void check_decls(Checker *c, const Item *item, const UseArgs *args);
 bool decl_is_rule(const Decl *d); /* `inner: rule` */
-void check_initial_values(Checker *c, const Item *item);
+void check_block_decls(Checker *c, const Block *b); /* of an arm */
+void check_initial_values(Checker *c, const Block *b);
 void check_resolve_hyper(Checker *c, Symbol *s);
 void check_defines(Checker *c); /* after the rule: defines that named nothing */
 
@@ -241,11 +266,22 @@ Stmt *stmt_new(Checker *c, StmtKind kind, Span span);
 Symbol *stmt_let(Checker *c, StmtKind kind, Name name, Expr *value, Span span);
 
 void check_stmt(Checker *c, const Stmt *s);
-void check_block(Checker *c, const Block *b);
+void check_block(Checker *c, const Block *b); /* its statements, in the current scope */
 /* `t := value` and its like, under the conditions around. */
 void stmt_write(Checker *c, const Stmt *s, Symbol *t, Expr *value);
 void check_instance(Checker *c, const Item *item, const UseArgs *args); /* into c->out */
 bool check_rates(Checker *c, Span at, const char *what, Rate rate, const Symbol *into);
+
+/* check_shape.c */
+void check_shape(Checker *c, const Stmt *s);
+/* Whether two places can be on one way through the arms. */
+bool arms_meet(const Arm *a, const Arm *b);
+/* Whether rows, columns or matrices may be spoken of here; reports if not. `what`: "'[row]'". */
+bool check_in_arm(Checker *c, Span at, const char *what);
+/* Checks the size of a block, of which a rule has one. */
+bool check_block_size(Checker *c, const Expr *size, Span at);
+/* `rows` and `cols` under [r, ..]; NULL: elsewhere, and other names. */
+Symbol *check_lead(Checker *c, Given given);
 
 /* expand.c */
 Expr *expand_fn(Checker *c, const Item *fn, Expr **values,

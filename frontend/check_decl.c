@@ -74,9 +74,22 @@ static void unknown_rate(Checker *c, Name rate)
     check_did_you_mean(c, REPORT(c, DIAG_UNKNOWN_RATE, rate.span, rate.text), rate.text, &w);
 }
 
+/* What was declared under this path before: in an arm that goes together with the one around here.
+ * (A state may be declared in either arm; a hyperparameter has one value for all.) */
+static const Symbol *declared_before(const Checker *c, SymKind kind, const char *path)
+{
+    for (size_t i = 0; i < c->ndeclared; i++) {
+        const Symbol *s = c->declared[i];
+        bool apart = kind == SYM_STATE && !arms_meet(s->info->home.arm, c->x.arm);
+        if (strcmp(s->path, path) == 0 && s->kind == kind && !apart) return s;
+    }
+    return NULL;
+}
+
 static Symbol *declare(Checker *c, SymKind kind, Decl *decl)
 {
-    Scope *scope = c->x.inst->scope;
+    Scope *scope = c->x.scope;
+    const char *path = arena_printf(c->arena, "%s.%s", c->x.inst->path, decl->name.text);
     Binding *before = scope_find(scope, decl->name.text);
     const Instance *first = c->x.inst->first;
     Binding *same = first ? scope_find(first->scope, decl->name.text) : NULL;
@@ -84,17 +97,21 @@ static Symbol *declare(Checker *c, SymKind kind, Decl *decl)
         scope_bind(c, scope, decl->name, same->sym, NULL);
         return NULL;
     }
-    if (before) {
+    const Symbol *twin = NULL;
+    if (before && !before->sym && !before->value) before = NULL; /* of an arm */
+    if (!before && c->nshapes) twin = declared_before(c, kind, path);
+    if (before || twin) {
         Diag *d = REPORT(c, DIAG_DUPLICATE, decl->name.span, decl->name.text);
-        diag_note(c->diags, d, before->span, "declared here");
+        diag_note(c->diags, d, before ? before->span : twin->span, "declared here");
         return NULL;
     }
     bool fits =
         check_new_name(c, decl->name) && check_name_length(c, decl->name) && check_slots(c, 1);
     Symbol *s = symbol_new(c, kind, decl->name);
-    s->path = arena_printf(c->arena, "%s.%s", c->x.inst->path, decl->name.text);
+    s->path = path;
     s->decl = decl;
     s->info = ARENA_NEW(c->arena, CheckInfo);
+    s->info->home = c->x;
     s->dtype = s->storage = fits ? DT_F64 : DT_COUNT;
     if (fits) scope_bind(c, scope, decl->name, s, NULL);
     return fits ? s : NULL;
@@ -149,12 +166,24 @@ static Symbol *declare_hyper(Checker *c, Decl *decl, Expr *arg, const Context *a
     }
     s->info->source = arg ? arg : decl->init;
     s->info->from_use = arg != NULL;
-    s->info->home = c->x;
     s->info->at = arg ? *at : c->x;
     s->info->at.names = NAMES_HYPER;
     if (!fits) s->dtype = DT_COUNT, s->info->status = INFO_DONE, c->murky = true;
     ARENA_PUSH(c->arena, c->declared, c->ndeclared, c->declared_cap, s);
     return s;
+}
+
+/* Whether a state of the written rate may stand here. */
+static bool rate_fits(Checker *c, const RateAst *ast, Rate rate)
+{
+    const char *what = arena_printf(c->arena, "a state of rate '%s'", ast->rate.text);
+    if (rate_is_element(rate)) return true;
+    if (rate & AXIS_BLOCK) return check_block_size(c, ast->block_size, ast->span);
+    if (rate & AXIS_MATRIX) return check_in_arm(c, ast->span, what);
+    if (!c->x.arm || rate_within(RATE_TENSOR, rate)) return true;
+    Diag *d = REPORT(c, DIAG_RATE_HERE, ast->span, "a state in an arm of 'shape'", ast->rate.text);
+    diag_hint(c->diags, d, "what all tensors share is declared outside of the arms");
+    return false;
 }
 
 static bool state_rate(Checker *c, const RateAst *ast, Symbol *s)
@@ -165,25 +194,23 @@ static bool state_rate(Checker *c, const RateAst *ast, Symbol *s)
             unknown_rate(c, ast->rate);
             return false;
         }
-        if (s->rate != RATE_GLOBAL && s->rate != RATE_TENSOR && s->rate != RATE_ELEMENT) {
-            check_unsupported(c, ast->span, "a state of rate '%s'", ast->rate.text);
-            return false;
-        }
+        if (!rate_fits(c, ast, s->rate)) return false;
     }
-    bool element = rate_is_elementwise(s->rate);
-    s->dtype = element && !c->options->compute_f64 ? DT_F32 : DT_F64;
-    s->storage = element ? DT_F32 : DT_F64;
+    bool f32 = rate_is_elementwise(s->rate);
+    s->dtype = f32 && !c->options->compute_f64 ? DT_F32 : DT_F64;
+    s->storage = f32 ? DT_F32 : DT_F64;
     if (!ast->given || !ast->format.text) return true;
-    if (strcmp(ast->format.text, "f32") == 0 && !element) {
+    if (strcmp(ast->format.text, "f32") == 0 && rate_is_scalar(s->rate)) {
         s->storage = DT_F32;
         return true;
     }
-    if (strcmp(ast->format.text, "f64") == 0 && !element) return true;
+    if (strcmp(ast->format.text, f32 ? "f32" : "f64") == 0 && !rate_is_element(s->rate)) return true;
     Diag *d = REPORT(c, DIAG_FORMAT_HERE, ast->format.span, ast->format.text);
-    diag_hint(c->diags, d,
-              element ? "storage of elements is chosen outside of the rule (--storage)"
-                      : "states of rate '%s' are f64, or f32",
-              rate_name(s->rate));
+    if (rate_is_element(s->rate))
+        diag_hint(c->diags, d, "storage of elements is chosen outside of the rule (--storage)");
+    else
+        diag_hint(c->diags, d, "states of rate '%s' are %s", rate_name(s->rate),
+                  rate_is_scalar(s->rate) ? "f64, or f32" : f32 ? "f32" : "f64");
     return false;
 }
 
@@ -405,6 +432,28 @@ static size_t declare_stmt(Checker *c, const Stmt *s, const UseArgs *args, size_
     return narg;
 }
 
+/* `args`: those of a use, of which `narg` have been taken; NULL: none. */
+static void declare_block(Checker *c, const Block *b, const UseArgs *args, size_t narg)
+{
+    for (int arrays = 0; arrays < 2; arrays++) { /* sizes of arrays are made of the others */
+        size_t k = narg;
+        for (size_t i = 0; i < b->n; i++) k = declare_stmt(c, b->stmts[i], args, k, arrays);
+    }
+}
+
+/* Defaults and ranges of what was declared from number `first` on. */
+static void resolve_from(Checker *c, size_t first)
+{
+    for (size_t i = first; i < c->ndeclared; i++) {
+        Symbol *s = c->declared[i];
+        if (s->kind != SYM_HYPER) continue;
+        check_resolve_hyper(c, s);
+        if (s->is_const || s->dtype == DT_COUNT || c->x.dead) continue;
+        s->index = (int)c->rule->nhypers;
+        ARENA_PUSH(c->arena, c->rule->hypers, c->rule->nhypers, c->hypers_cap, s);
+    }
+}
+
 void check_decls(Checker *c, const Item *item, const UseArgs *args)
 {
     size_t first = c->ndeclared, narg = 0;
@@ -417,20 +466,16 @@ void check_decls(Checker *c, const Item *item, const UseArgs *args)
         else
             declare_hyper(c, d, arg, at);
     }
-    /* Sizes of arrays are made of the others. */
-    for (int arrays = 0; arrays < 2; arrays++) {
-        size_t k = narg;
-        for (size_t i = 0; i < item->body->n; i++)
-            k = declare_stmt(c, item->body->stmts[i], args, k, arrays);
-    }
-    for (size_t i = first; i < c->ndeclared; i++) {
-        Symbol *s = c->declared[i];
-        if (s->kind != SYM_HYPER) continue;
-        check_resolve_hyper(c, s);
-        if (s->is_const || s->dtype == DT_COUNT || c->x.dead) continue;
-        s->index = (int)c->rule->nhypers;
-        ARENA_PUSH(c->arena, c->rule->hypers, c->rule->nhypers, c->hypers_cap, s);
-    }
+    declare_block(c, item->body, args, narg);
+    resolve_from(c, first);
+}
+
+/* What an arm of `shape` declares. */
+void check_block_decls(Checker *c, const Block *b)
+{
+    size_t first = c->ndeclared;
+    declare_block(c, b, NULL, 0);
+    resolve_from(c, first);
 }
 
 static void initial_value(Checker *c, Symbol *s)
@@ -451,14 +496,14 @@ static void initial_value(Checker *c, Symbol *s)
     stmt_emit(c, out);
 }
 
-void check_initial_values(Checker *c, const Item *item)
+void check_initial_values(Checker *c, const Block *block)
 {
     NameSet names = c->x.names;
     c->x.names = NAMES_INIT;
-    for (size_t i = 0; i < item->body->n; i++) {
-        const Stmt *s = item->body->stmts[i];
+    for (size_t i = 0; i < block->n; i++) {
+        const Stmt *s = block->stmts[i];
         for (size_t k = 0; s->kind == ST_STATE && k < s->ndecls; k++) {
-            Binding *b = scope_find(c->x.inst->scope, s->decls[k].name.text);
+            Binding *b = scope_find(c->x.scope, s->decls[k].name.text);
             if (!b || !b->sym || b->sym->decl != &s->decls[k]) continue;
             if (b->sym->kind == SYM_STATE) initial_value(c, b->sym);
             for (int i = 0; i < b->sym->nelems; i++) initial_value(c, b->sym->elems[i]);

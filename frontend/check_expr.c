@@ -193,17 +193,26 @@ static Expr *check_cond(Checker *c, const Expr *e)
     return expr_cond(c, e->span, cond, then, otherwise);
 }
 
-/* Whether a value of the rate has more than one value within the scope, or exactly one. */
-static bool scope_fits(Checker *c, const Expr *e, Rate rate, Rate scope)
+static const struct {
+    Rate rate;
+    const char *what;
+} scopes[] = {
+    [SCOPE_TENSOR] = {RATE_TENSOR, "a tensor"}, [SCOPE_ROW] = {RATE_ROW, "a row"},
+    [SCOPE_COL] = {RATE_COL, "a column"},       [SCOPE_MATRIX] = {RATE_MATRIX, "a matrix"},
+    [SCOPE_BLOCK] = {RATE_BLOCK, "a block"},    [SCOPE_GROUP] = {RATE_GROUP, "a group"},
+    [SCOPE_ALL] = {RATE_GLOBAL, "all tensors"},
+};
+
+/* Whether the scope may stand here, and a value of the rate has one value or more within it. */
+static bool scope_fits(Checker *c, const Expr *e, Rate rate)
 {
-    if (rate_within(scope, rate) && !(scope == RATE_GLOBAL && rate == RATE_GROUP)) return true;
-    if (scope == RATE_GLOBAL) {
-        check_unsupported(c, e->span, "'%s[all]' of one value per group",
-                          reduce_kind_name(e->reduce));
-        return false;
-    }
+    Rate scope = scopes[e->scope].rate;
+    const char *name = arena_printf(c->arena, "'[%s]'", scope_kind_name(e->scope));
+    if (scope & AXIS_MATRIX && !check_in_arm(c, e->span, name)) return false;
+    if (scope & AXIS_BLOCK && !check_block_size(c, e->scope_size, e->span)) return false;
+    if (rate_within(scope, rate)) return true;
     Diag *d = REPORT(c, DIAG_REDUCE_COARSE, e->span, reduce_kind_name(e->reduce),
-                     scope == RATE_TENSOR ? "a tensor" : "all tensors", rate_name(rate));
+                     scopes[e->scope].what, rate_name(rate));
     diag_hint(c->diags, d, "use the value itself");
     return false;
 }
@@ -228,18 +237,26 @@ static Expr *check_reduce(Checker *c, const Expr *e)
         args[i] = x;
         rate = rate_join(rate, x->rate);
     }
-    if (e->scope != SCOPE_TENSOR && e->scope != SCOPE_ALL) {
-        check_unsupported(c, e->span, "'%s[%s]'", reduce_kind_name(e->reduce),
-                          scope_kind_name(e->scope));
-        fits = false;
-    }
-    Rate scope = e->scope == SCOPE_ALL ? RATE_GLOBAL : RATE_TENSOR;
-    if (!fits || !scope_fits(c, e, rate, scope)) return bad_expr(c, e->span);
+    if (!fits || !scope_fits(c, e, rate)) return bad_expr(c, e->span);
     if (!check_slots(c, 2)) return bad_expr(c, e->span); /* a mean may count, too */
     Expr *out = node(c, EX_REDUCE, e->span, e->nargs, args);
     out->reduce = e->reduce;
     out->scope = e->scope;
-    expr_set_type(c, out, e->reduce == RK_ANY || e->reduce == RK_ALL, scope);
+    expr_set_type(c, out, e->reduce == RK_ANY || e->reduce == RK_ALL,
+                  scopes[e->scope].rate);
+    return out;
+}
+
+/* normal() uniform() rademacher(): a value per element; each place in the rule draws its own. */
+static Expr *check_draw(Checker *c, const Expr *e)
+{
+    Expr *out = expr_new(c, EX_DRAW, e->span);
+    out->draw = strcmp(e->name.text, "normal") == 0    ? DRAW_NORMAL
+                : strcmp(e->name.text, "uniform") == 0 ? DRAW_UNIFORM
+                                                       : DRAW_RADEMACHER;
+    out->name = e->name;
+    out->num = c->ndraws++;
+    expr_set_type(c, out, false, RATE_ELEMENT);
     return out;
 }
 
@@ -258,7 +275,7 @@ static Expr *check_kind(Checker *c, const Expr *e)
     case EX_LIST: return check_list(c, e);
     case EX_MATCH: check_unsupported(c, e->span, "'%s'", e->negated ? "!~" : "~"); break;
     case EX_MATMUL: check_unsupported(c, e->span, "'@', the matrix product"); break;
-    case EX_DRAW: check_unsupported(c, e->span, "a draw"); break;
+    case EX_DRAW: return check_draw(c, e);
     case EX_BAD: break;
     }
     return bad_expr(c, e->span);

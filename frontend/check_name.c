@@ -113,8 +113,11 @@ void scope_bind(Checker *c, Scope *s, Name name, Symbol *sym, Expr *value)
 
 static Symbol *find_given(Checker *c, const char *name)
 {
-    for (int i = 0; i <= GIVEN_INF; i++)
-        if (strcmp(given_info[i].name, name) == 0) return c->given[i];
+    for (int i = 0; i <= GIVEN_INF; i++) {
+        if (strcmp(given_info[i].name, name) != 0) continue;
+        Symbol *lead = check_lead(c, (Given)i);
+        return lead ? lead : c->given[i];
+    }
     return NULL;
 }
 
@@ -275,6 +278,8 @@ Expr *expr_of_symbol(Checker *c, Symbol *s, Span at)
 static void mark_read(Checker *c, Symbol *s, Span at)
 {
     if (s != c->x.writing) s->read = true;
+    for (int i = 0; s->kind == SYM_LET && s->info && i < 2; i++)
+        if (s->info->arms[i]) mark_read(c, s->info->arms[i], at);
     if (s->kind == SYM_GIVEN && s->given == GIVEN_G && s != c->x.writing && c->x.inst &&
         c->x.inst->g_read.end == 0)
         c->x.inst->g_read = at;
@@ -303,7 +308,7 @@ static Binding *resolve(Checker *c, Name name, Binding *given_place)
     if (!b->sym && !b->value) {
         Diag *d = REPORT(c, DIAG_ONE_BRANCH, name.span, name.text);
         diag_note(c->diags, d, b->span, "bound here");
-        diag_hint(c->diags, d, "bind it in both branches, or before 'when'");
+        diag_hint(c->diags, d, "bind it in both branches, or before them");
         return NULL;
     }
     return b;

@@ -32,9 +32,15 @@ bool check_rates(Checker *c, Span at, const char *what, Rate rate, const Symbol 
                              ? arena_printf(c->arena, "export '%s'", into->name)
                              : symbol_what(into);
     Diag *d = REPORT(c, DIAG_NARROW, at, what, rate_name(rate), target, rate_name(into->rate));
-    if (rate_is_elementwise(rate) && !rate_is_elementwise(into->rate))
+    bool over = !rate_is_scalar(rate) && rate_within(into->rate, rate);
+    if (over && rate_is_scalar(into->rate))
         diag_hint(c->diags, d, "reduce it: mean(…), norm(…), max(…)%s",
-                  into->rate == RATE_GLOBAL ? " over [all]" : "");
+                  into->rate == RATE_GLOBAL  ? " over [all]"
+                  : into->rate == RATE_GROUP ? " over [group]"
+                                             : "");
+    else if (over)
+        diag_hint(c->diags, d, "reduce it: mean[%s](…), norm[%s](…)", rate_name(into->rate),
+                  rate_name(into->rate));
     else
         diag_hint(c->diags, d,
                   into->rate == RATE_GLOBAL
@@ -139,6 +145,7 @@ static void add_export(Checker *c, const Stmt *s, Name name, Name alias, Expr *v
     e->path = alias.text;
     /* Under a condition it has a value where that holds, and is NaN elsewhere. */
     e->rate = rate_join(value->rate, c->x.guard);
+    if (c->x.arm) e->rate = rate_join(e->rate, RATE_TENSOR); /* NaN for tensors of other shapes */
     if (rate_is_elementwise(e->rate)) e->rate = RATE_TENSOR;
     e->dtype = e->storage = DT_F64;
     e->value = value;
@@ -228,6 +235,11 @@ void stmt_write(Checker *c, const Stmt *s, Symbol *t, Expr *value)
     if (c->x.in_init && !rate_within(RATE_TENSOR, t->rate)) {
         Diag *d = REPORT(c, DIAG_INIT_RATE, s->span, t->name, rate_name(t->rate));
         diag_hint(c->diags, d, "write 'when s == 0 { … }'");
+        return;
+    }
+    if (c->x.arm && t->kind == SYM_STATE && rate_within(t->rate, RATE_GROUP)) {
+        Diag *d = REPORT(c, DIAG_ARM_WRITE, s->span, t->name, rate_name(t->rate));
+        diag_hint(c->diags, d, "bind a name in every arm, and write the state after them");
         return;
     }
     if (!check_rates(c, s->name.span, "the condition of this write", c->x.guard, t)) return;
@@ -380,7 +392,7 @@ static void bind_broken_stmt(Checker *c, const Stmt *s)
 {
     for (size_t k = 0; k < s->ndecls; k++) bind_broken_name(c, s->decls[k].name);
     if (s->kind == ST_LET || s->kind == ST_DIRECTION) bind_broken_name(c, s->name);
-    if (s->kind == ST_INPUT || s->kind == ST_SHAPE)
+    if (s->kind == ST_INPUT)
         for (size_t k = 0; k < s->nnames; k++) bind_broken_name(c, s->names[k]);
     if (s->body) bind_broken(c, s->body);
     if (s->else_body) bind_broken(c, s->else_body);
@@ -428,7 +440,7 @@ void check_stmt(Checker *c, const Stmt *s)
     case ST_INIT: stands_above(c, s, "'init'"); return;
     case ST_ON: stands_above(c, s, "'on'"); return;
     case ST_REPEAT: repeat_stmt(c, s); return;
-    case ST_SHAPE: leave_out(c, s, "'shape'"); return;
+    case ST_SHAPE: check_shape(c, s); return;
     case ST_SCOPE: return;
     }
 }
@@ -455,7 +467,7 @@ void check_instance(Checker *c, const Item *item, const UseArgs *args)
     entry_inputs(c, item->body);
     entry_points(c, item->body);
     use_added(c, STAGE_GRADIENT);
-    check_initial_values(c, item);
+    check_initial_values(c, item->body);
     check_block(c, item->body);
     use_added(c, STAGE_APPLY);
     use_check_placed(c);
