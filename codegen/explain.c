@@ -55,8 +55,7 @@ static bool is_step(const Writer *x, const Ins *ins)
     if (ins->op != IR_ADD) return false;
     for (int k = 0; k < 2; k++) {
         const Ins *load = &x->b->ins[ins->arg[k]], *one = &x->b->ins[ins->arg[1 - k]];
-        if (load->op == IR_LOAD && x->m->slots[load->lit.slot].kind == SLOT_COUNT &&
-            load->rate == RATE_TENSOR && one->op == IR_CONST && one->lit.num == 1)
+        if (load->op == IR_LOAD && ir_is_clock(&x->m->slots[load->lit.slot]) && one->op == IR_CONST && one->lit.num == 1)
             return true;
     }
     return false;
@@ -91,7 +90,7 @@ static void put_leaf(const Writer *x, const Ins *ins)
                             : number_format(text, ins->lit.num));
     } else {
         const Slot *s = &x->m->slots[ins->lit.slot];
-        bool t = s->kind == SLOT_COUNT && s->rate == RATE_TENSOR;
+        bool t = ir_is_clock(s);
         sb_puts(x->out, t ? "(t - 1)" : s->name);
     }
 }

@@ -155,6 +155,11 @@ enum {
     IR_MAX_SELECT = 4096 /* instructions of `select` */
 };
 
+/* Whether a slot is t, the applied steps of a tensor. */
+static inline bool ir_is_clock(const Slot *s)
+{
+    return s->kind == SLOT_COUNT && s->rate == RATE_TENSOR && s->name[0] == 't' && !s->name[1];
+}
 static inline bool ir_is_reduce(const Ins *i)
 {
     return i->op >= IR_RED;

@@ -47,7 +47,7 @@ static bool scalar_slot_rate(const Check *c, const Slot *s)
     if (!rate_is_scalar(r)) return bad(c, "a slot of this kind is a scalar");
     switch (s->kind) {
     case SLOT_HYPER: return r != RATE_TENSOR || bad(c, "a hyperparameter has group or global rate");
-    case SLOT_COUNT:
+    case SLOT_COUNT: return true;
     case SLOT_PROP:
         return r != RATE_GROUP || bad(c, "a slot of this kind has tensor or global rate");
     case SLOT_INPUT: return r == RATE_GLOBAL || bad(c, "an input is global");

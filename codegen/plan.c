@@ -214,7 +214,7 @@ static uint8_t level_of(const PlanWork *w, const uint8_t *level, const Ins *ins)
     if (ins->rate == RATE_GROUP) return LEVEL_GROUP;
     if (ir_is_reduce(ins)) return LEVEL_TENSOR;
     if (ins->op == IR_LOAD)
-        return w->m->slots[ins->lit.slot].kind == SLOT_COUNT ? LEVEL_CLASS : LEVEL_TENSOR;
+        return ir_is_clock(&w->m->slots[ins->lit.slot]) ? LEVEL_CLASS : LEVEL_TENSOR;
     uint8_t l = LEVEL_GROUP;
     for (int k = 0; k < ir_arity(ins); k++) l = level[ins->arg[k]] > l ? level[ins->arg[k]] : l;
     return l;
@@ -277,7 +277,7 @@ Place plan_place(const Plan *p, uint32_t body, IrRef ref)
     if (ins->op == IR_LOAD) {
         const Slot *s = &p->m->slots[ins->lit.slot];
         /* The count of a tensor's steps is read from its class: the same for all tensors there. */
-        if (s->kind == SLOT_COUNT && s->rate == RATE_TENSOR) return (Place){LEVEL_CLASS, 0};
+        if (ir_is_clock(s)) return (Place){LEVEL_CLASS, 0};
         return rate_is_scalar(s->rate) ? (Place){s->level, s->index} : (Place){LEVEL_NONE, 0};
     }
     return p->place[body][ref];

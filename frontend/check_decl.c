@@ -76,10 +76,10 @@ static void unknown_rate(Checker *c, Name rate)
 
 /* What was declared under this path before: in an arm that goes together with the one around here.
  * (A state may be declared in either arm; a hyperparameter has one value for all.) */
-static const Symbol *declared_before(const Checker *c, SymKind kind, const char *path)
+static Symbol *declared_before(const Checker *c, SymKind kind, const char *path)
 {
     for (size_t i = 0; i < c->ndeclared; i++) {
-        const Symbol *s = c->declared[i];
+        Symbol *s = c->declared[i];
         bool apart = kind == SYM_STATE && !arms_meet(s->info->home.arm, c->x.arm);
         if (strcmp(s->path, path) == 0 && s->kind == kind && !apart) return s;
     }
@@ -97,12 +97,13 @@ static Symbol *declare(Checker *c, SymKind kind, Decl *decl)
         scope_bind(c, scope, decl->name, same->sym, NULL);
         return NULL;
     }
-    const Symbol *twin = NULL;
+    Symbol *twin = NULL;
     if (before && !before->sym && !before->value) before = NULL; /* of an arm */
     if (!before && c->nshapes) twin = declared_before(c, kind, path);
     if (before || twin) {
         Diag *d = REPORT(c, DIAG_DUPLICATE, decl->name.span, decl->name.text);
         diag_note(c->diags, d, before ? before->span : twin->span, "declared here");
+        if (twin) scope_bind(c, scope, decl->name, twin, NULL);
         return NULL;
     }
     bool fits =
@@ -510,5 +511,5 @@ void check_initial_values(Checker *c, const Block *block)
         }
     }
     c->x.names = names;
-    entry_init(c, item->body);
+    entry_init(c, block);
 }

@@ -40,7 +40,7 @@ static void use_view(Checker *c, int view, Span at)
         if ((int)u->view == view || !arms_meet(u->arm, c->x.arm)) continue;
         Diag *d = REPORT(c, DIAG_VIEWS_MIXED, at, names[view], names[u->view]);
         diag_note(c->diags, d, u->at, "%s here", names[u->view]);
-        return;
+        break; /* said once for an arm */
     }
     ViewUse *u = ARENA_NEW(c->arena, ViewUse);
     *u = (ViewUse){.next = c->views, .arm = c->x.arm, .at = at};
@@ -152,11 +152,13 @@ static bool bind_dims(Checker *c, const Stmt *s, bool first)
     return false;
 }
 
-/* Checks an arm into a block of its own; returns its names. */
-static Scope *check_arm(Checker *c, const Block *body, Block *out, const Arm *arm, bool dead)
+/* Checks an arm into a block of its own; returns its names, and the direction that it binds. */
+static Scope *check_arm(Checker *c, const Block *body, Block *out, const Arm *arm, bool dead,
+                        Symbol **direction)
 {
     Context here = c->x;
     Block *before = c->out;
+    Symbol *outer = here.inst->direction;
     Scope *scope = ARENA_NEW(c->arena, Scope);
     scope->parent = here.scope;
     c->x.scope = scope;
@@ -170,6 +172,8 @@ static Scope *check_arm(Checker *c, const Block *body, Block *out, const Arm *ar
     if (body) check_block(c, body);
     c->out = before;
     c->x = here;
+    *direction = here.inst->direction == outer ? NULL : here.inst->direction;
+    here.inst->direction = outer; /* each arm may have its own */
     return scope;
 }
 
@@ -202,8 +206,9 @@ static void join_arms(Checker *c, const Binding *a, const Binding *b, Block *con
         diag_note(c->diags, d, a->span, "bound here, too");
         broken = true;
     }
-    s->rate = direction ? RATE_ELEMENT : rate_join(a->sym->rate, b->sym->rate);
+    s->rate = rate_join(RATE_TENSOR, rate_join(a->sym->rate, b->sym->rate)); /* shapes differ */
     if (known) s->rate = arms[known < 0]->rate;
+    if (direction) s->rate = RATE_ELEMENT;
     bool f32 = rate_is_elementwise(s->rate) && !c->options->compute_f64;
     s->dtype = s->storage = broken ? DT_COUNT : truth ? DT_BOOL : f32 ? DT_F32 : DT_F64;
     if (broken) return;
@@ -261,14 +266,20 @@ void check_shape(Checker *c, const Stmt *s)
     out->cond = shape_condition(c, s, &known);
     out->body = ARENA_NEW(c->arena, Block);
     out->else_body = ARENA_NEW(c->arena, Block);
-    Scope *a = check_arm(c, s->body, out->body, &arms[0], known < 0);
+    Symbol *directions[2];
+    Scope *a = check_arm(c, s->body, out->body, &arms[0], known < 0, &directions[0]);
     Span read = inst->g_read;
     inst->g_read = g_read; /* a tensor goes through one arm */
     c->x = here;
-    Scope *b = check_arm(c, s->else_body, out->else_body, &arms[1], false);
+    Scope *b = check_arm(c, s->else_body, out->else_body, &arms[1], false, &directions[1]);
     if (inst->g_read.end == 0) inst->g_read = read;
     Block *const blocks[2] = {out->body, out->else_body};
     join_arm_scopes(c, a, b, blocks, known < 0 ? -1 : 0);
+    if (directions[0] || directions[1]) { /* a second one is a mistake; what both bind goes on */
+        const Symbol *one = directions[0] ? directions[0] : directions[1];
+        const Binding *joined = scope_local(c->x.scope, one->name);
+        inst->direction = joined && joined->sym ? joined->sym : (Symbol *)one;
+    }
     if (!fits) return;
     if (known >= 0)
         stmt_emit(c, out);

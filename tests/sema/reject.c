@@ -128,6 +128,12 @@ static void reject_large(void)
     reject_text("many states", &text, "E154");
 
     text = (StrBuf){.arena = &a};
+    sb_puts(&text, "optimizer ways {\n");
+    for (int i = 0; i < 7; i++) sb_printf(&text, " shape [.., r, c] when r > %d { p -= %d }\n", i, i);
+    sb_puts(&text, "}\n");
+    reject_text("many ways", &text, "E167");
+
+    text = (StrBuf){.arena = &a};
     sb_puts(&text, "optimizer long {\n hyper ");
     for (int i = 0; i < 300; i++) sb_puts(&text, "x");
     sb_puts(&text, " = 1\n p -= g\n}\n");
