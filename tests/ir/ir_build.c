@@ -309,6 +309,129 @@ static void check_spread(void)
     arena_free(&f.a);
 }
 
+/* Rows and columns: f64 until it meets f32, then f32. */
+static void check_vectors(void)
+{
+    Fixture f;
+    setup(&f, false);
+    f.b.b->view = VIEW_MATRIX;
+    uint32_t row = add_state(f.m, "R", RATE_ROW, 0), col = add_state(f.m, "C", RATE_COL, 0);
+    uint32_t mat = add_state(f.m, "M", RATE_MATRIX, 0);
+    CHECK(f.m->slots[row].index == 3 && f.m->slots[mat].index == 5 && f.m->nelem == 6,
+          "vectors are numbered with the elements");
+    IrRef sum = ir_reduce(&f.b, RED_SUM, f.g, IR_NONE, IR_NONE, RATE_ROW);
+    CHECK(f.m->slots[f.m->nslots - 1].level == LEVEL_NONE &&
+              f.m->slots[f.m->nslots - 1].index == IR_NONE,
+          "a vector result has no place");
+    IrRef r = ir_load(&f.b, row), c = ir_load(&f.b, col), m = ir_load(&f.b, mat);
+    IrRef mean = op2(&f, OP_DIV, sum, f.k); /* f64.row */
+    op2(&f, OP_ADD, mean, r);               /* rounded to meet f32 */
+    op2(&f, OP_MUL, r, f.lr);               /* the scalar is rounded */
+    op2(&f, OP_MUL, r, c);                  /* an element */
+    op2(&f, OP_DIV, r, m);                  /* matrix values are f64, and rounded there */
+    op2(&f, OP_MUL, m, f.k);                /* f64.matrix */
+    op2(&f, OP_MUL, mean, f.g);             /* f64.row meets elements */
+    IrRef large = op2(&f, OP_GT, r, f.wd);
+    op3(&f, OP_SELECT, large, f.lr, f.k);                     /* scalars chosen by a row are f32 */
+    op3(&f, OP_SELECT, op2(&f, OP_GT, mean, f.k), mean, f.k); /* in f64 still */
+    ir_reduce(&f.b, RED_SUM, mean, IR_NONE, IR_NONE, RATE_MATRIX);
+    ir_reduce(&f.b, RED_DOT, mean, r, IR_NONE, RATE_TENSOR);
+    ir_store(&f.b, row, mean, IR_NONE);
+    ir_store(&f.b, mat, ir_round(&f.b, m), IR_NONE);
+    CHECK_TEXT(rest(&f), "  %5:f64.row = sum[row] %1 -> r0\n"
+                         "  %6:f32.row = load R\n"
+                         "  %7:f32.col = load C\n"
+                         "  %8:f64.matrix = load M\n"
+                         "  %9:f64.row = div %5 %4\n"
+                         "  %10:f32.row = round %9\n"
+                         "  %11:f32.row = add %10 %6\n"
+                         "  %12:f32.group = round %2\n"
+                         "  %13:f32.row = mul %6 %12\n"
+                         "  %14:f32.element = mul %6 %7\n"
+                         "  %15:f32.matrix = round %8\n"
+                         "  %16:f32.row = div %6 %15\n"
+                         "  %17:f64.matrix = mul %8 %4\n"
+                         "  %18:f32.element = mul %10 %1\n"
+                         "  %19:f32.group = round %3\n"
+                         "  %20:bool.row = gt %6 %19\n"
+                         "  %21:f32.tensor = round %4\n"
+                         "  %22:f32.row = select %20 %12 %21\n"
+                         "  %23:bool.row = gt %9 %4\n"
+                         "  %24:f64.row = select %23 %9 %4\n"
+                         "  %25:f64.matrix = sum[matrix] %9 -> r1\n"
+                         "  %26:f64.tensor = dot[tensor] %10 %6 -> r2\n"
+                         "  %27:f64.matrix = f32 %8\n"
+                         "  store R %10\n"
+                         "  store M %27\n");
+    IrRef one = ir_spread(&f.b, ir_const(&f.b, 1), RATE_ROW);
+    CHECK(at(&f, one)->rate == RATE_ROW && at(&f, one)->dtype == DT_F64, "f64 spread over rows");
+    IrRef f32 = ir_spread(&f.b, ir_round(&f.b, f.lr), RATE_COL);
+    CHECK(at(&f, f32)->rate == RATE_COL && at(&f, f32)->dtype == DT_F32, "f32 spread over columns");
+    CHECK(at(&f, ir_spread(&f.b, large, RATE_ELEMENT))->rate == RATE_ELEMENT, "truth of rows");
+    rest(&f);
+    arena_free(&f.a);
+}
+
+/* The same key in two bodies is one slot; different keys are two, whatever is equal. */
+static void check_keys(void)
+{
+    Fixture f;
+    setup(&f, false);
+    IrBuilder *b = &f.b;
+    IrRef x = ir_reduce_keyed(b, RED_SUM, f.g, IR_NONE, IR_NONE, RATE_GLOBAL, 11);
+    IrRef y = ir_reduce_keyed(b, RED_SUM, f.g, IR_NONE, IR_NONE, RATE_GLOBAL, 12);
+    IrRef t = ir_reduce_keyed(b, RED_SUM, f.g, IR_NONE, IR_NONE, RATE_TENSOR, 13);
+    CHECK(x != y && ir_reduce_keyed(b, RED_SUM, f.g, IR_NONE, IR_NONE, RATE_GLOBAL, 11) == x,
+          "by key");
+    CHECK(ir_reduce(b, RED_SUM, f.g, IR_NONE, IR_NONE, RATE_TENSOR) == t, "no key within a tensor");
+    uint32_t slot_x = at(&f, x)->lit.slot, slot_y = at(&f, y)->lit.slot;
+    uint32_t nslots = f.m->nslots;
+    IrBuilder c;
+    IrBody *second = ir_body_new(f.m, "test", "step");
+    ir_builder_init(&c, f.m, second);
+    IrRef p = ir_load(&c, 0);
+    IrRef no = ir_const_bool(&c, false);
+    IrRef z = ir_reduce_keyed(&c, RED_SUM, p, IR_NONE, IR_NONE, RATE_GLOBAL, 12);
+    IrRef w = ir_reduce_keyed(&c, RED_SUM, p, IR_NONE, no, RATE_GLOBAL, 11);
+    CHECK(second->ins[z].lit.slot == slot_y && second->ins[w].lit.slot == slot_x &&
+              f.m->nslots == nslots,
+          "slots of the first body");
+    CHECK(second->ins[w].op == IR_RED + RED_SUM && second->ins[w].arg[2] != IR_NONE,
+          "a guard that never holds here does not make the result a constant");
+    IrRef only = ir_reduce(&c, RED_SUM, p, IR_NONE, IR_NONE, RATE_GLOBAL);
+    CHECK(second->ins[only].lit.slot == f.m->nslots - 1, "what one body feeds is apart");
+    uint32_t arm = ir_slot_add(f.m, (Slot){.kind = SLOT_ARM,
+                                           .name = "arm",
+                                           .dtype = DT_F64,
+                                           .storage = DT_F64,
+                                           .rate = RATE_TENSOR});
+    IrBuilder s;
+    ir_builder_init(&s, f.m, ir_select_new(f.m, "test"));
+    ir_store(&s, arm, ir_const(&s, 0), IR_NONE);
+    StrBuf why = {.arena = &f.a};
+    CHECK(ir_verify(f.m, &why), "%s", why.text);
+    arena_free(&f.a);
+}
+
+/* Draws are shared by site, and differ from loads of slots with its number. */
+static void check_draws(void)
+{
+    Fixture f;
+    setup(&f, true);
+    Slot s = {.kind = SLOT_PROP, .dtype = DT_F64, .storage = DT_F64, .rate = RATE_TENSOR};
+    s.name = "draw_lo";
+    IrRef lo = ir_load(&f.b, ir_slot_add(f.m, s));
+    s.name = "draw_hi";
+    IrRef hi = ir_load(&f.b, ir_slot_add(f.m, s));
+    IrRef one = ir_draw(&f.b, IR_NORMAL, lo, hi, 1);
+    CHECK(ir_draw(&f.b, IR_NORMAL, lo, hi, 1) == one, "the same draw");
+    CHECK(ir_draw(&f.b, IR_NORMAL, lo, hi, 2) != one && ir_draw(&f.b, IR_UNIFORM, lo, hi, 1) != one,
+          "others");
+    CHECK(at(&f, one)->rate == RATE_ELEMENT && at(&f, one)->dtype == DT_F64, "type");
+    CHECK(strstr(rest(&f), "= normal %5 %6 site 1\n"), "text");
+    arena_free(&f.a);
+}
+
 static void check_places(void)
 {
     Fixture f;
@@ -342,5 +465,8 @@ int main(void)
     check_folding();
     check_stores();
     check_spread();
+    check_vectors();
+    check_keys();
+    check_draws();
     return check_done();
 }

@@ -4,6 +4,12 @@
 #define HEAD                                                                                       \
     "dsopt-ir 1\nmodule x compute f32\n\nslot p param f32.element\nslot g grad f32.element\n"
 
+#define SHARED_0 "\n\n"
+#define SHARED_4 " shared 4\n\n"
+#define SHARED(n)                                                                                  \
+    "dsopt-ir 1\nmodule x compute f32" SHARED_##n                                                  \
+        "slot p param f32.element\nslot g grad f32.element\n"
+
 static const struct {
     const char *pass, *before, *after;
 } rows[] = {
@@ -117,6 +123,41 @@ static const struct {
           "  store b %5 if %2\n"
           "  store p %8 if %2\n"
           "  store skip %3\n"},
+    {"dce", /* one body needs r0: the other goes on feeding it; r1 nobody needs; views go with the
+               last vector; what entry points share stays, and what is stored to it */
+     SHARED(
+         4) "slot a state f64.tensor = 0\nslot rows prop f64.tensor\nslot b state f64.tensor = 0\n"
+            "slot numel prop f64.tensor\nslot arm arm f64.tensor\nslot r0 result f64.global\n"
+            "slot r1 result f64.group\nslot r2 result f64.row\nslot in input f64.global\n\n"
+            "select x\n  %0:f64.tensor = load numel\n  %1:f64.tensor = neg %0\n  store arm %0\n\n"
+            "body x step\n  %0:f32.element = load g\n  %1:f64.global = sum[all] %0 -> r0\n"
+            "  %2:f32.global = round %1\n  %3:f32.element = mul %0 %2\n"
+            "  %4:f64.global = const 1\n  store p %3\n  store a %4\n  store b %4\n\n"
+            "body x step view matrix\n  %0:f32.element = load g\n"
+            "  %1:f64.row = sum[row] %0 -> r2\n  %2:f64.group = sum[group] %1 -> r1\n"
+            "  %3:f64.global = sum[all] %0 -> r0\n  %4:f32.element = neg %0\n  store p %4\n",
+     SHARED(4) "slot a state f64.tensor = 0\nslot rows prop f64.tensor\n"
+               "slot numel prop f64.tensor\nslot arm arm f64.tensor\nslot r0 result f64.global\n"
+               "slot in input f64.global\n\n"
+               "select x\n  %0:f64.tensor = load numel\n  store arm %0\n\n"
+               "body x step\n  %0:f32.element = load g\n  %1:f64.global = sum[all] %0 -> r0\n"
+               "  %2:f32.global = round %1\n  %3:f32.element = mul %0 %2\n"
+               "  %4:f64.global = const 1\n  store p %3\n  store a %4\n\n"
+               "body x step\n  %0:f32.element = load g\n"
+               "  %1:f64.global = sum[all] %0 -> r0\n  %2:f32.element = neg %0\n  store p %2\n"},
+    {"simplify", /* equal reductions of one body may differ in the next: both slots stay */
+     SHARED(0) "slot arm arm f64.tensor\nslot r0 result f64.global\nslot r1 result f64.global\n\n"
+               "select x\n  %0:f64.global = const 0\n  store arm %0\n\n"
+               "body x step\n  %0:f32.element = load g\n  %1:f64.global = sum[all] %0 -> r0\n"
+               "  %2:f64.global = sum[all] %0 -> r1\n\n"
+               "body x step\n  %0:f32.element = load g\n  %1:f64.global = sum[all] %0 -> r0\n"
+               "  %2:f32.element = load p\n  %3:f64.global = sum[all] %2 -> r1\n",
+     SHARED(0) "slot arm arm f64.tensor\nslot r0 result f64.global\nslot r1 result f64.global\n\n"
+               "select x\n  %0:f64.global = const 0\n  store arm %0\n\n"
+               "body x step\n  %0:f32.element = load g\n  %1:f64.global = sum[all] %0 -> r0\n"
+               "  %2:f64.global = sum[all] %0 -> r1\n\n"
+               "body x step\n  %0:f32.element = load g\n  %1:f64.global = sum[all] %0 -> r0\n"
+               "  %2:f32.element = load p\n  %3:f64.global = sum[all] %2 -> r1\n"},
 };
 
 static const char lamb[] =

@@ -9,6 +9,12 @@
     "slot r0 result f64.tensor\nslot r1 result f64.global\nslot r2 result bool.global\n"           \
     "slot e export f64.global\nslot skip skip bool.global\nslot W state f64.global = 0\n"
 #define BODY HEAD32 PG H REST "body x step\n"
+#define VIEWS                                                                                      \
+    HEAD32 PG                                                                                      \
+        "slot R state f32.row = 0\nslot B state f32.block = 0\nslot numel prop f64.tensor\n"       \
+        "slot draw_lo prop f64.tensor\nslot draw_hi prop f64.tensor\nslot in input f64.global\n"   \
+        "slot arm arm f64.tensor\nslot block block f64.tensor\nslot r4 result f64.row\n"           \
+        "slot r5 result f64.tensor\nslot r6 result f64.global\nslot r7 result f64.global\n"
 
 static const struct {
     const char *text, *why;
@@ -139,6 +145,69 @@ static const struct {
      "body x step: store w: the guard is not a bool of group rate or coarser"},
     {BODY "  %0:f32.element = load g\n  %1:f64.group = load h\n  store p %0 if %1\n",
      "body x step: store p: the guard is not a bool of tensor rate or coarser"},
+    /* views, draws, select, several bodies */
+    {VIEWS "body x step\n  %0:f32.row = load R\n",
+     "body x step: %0: a row value in a body of view flat"},
+    {VIEWS "body x step view block\n  %0:f32.row = load R\n",
+     "body x step: %0: a row value in a body of view block"},
+    {VIEWS "body x step view matrix\n  %0:f32.block = load B\n",
+     "body x step: %0: a block value in a body of view matrix"},
+    {VIEWS "body x step\n  %0:f32.global = const 1\n  store R %0\n",
+     "body x step: store R: a row value in a body of view flat"},
+    {VIEWS "body x step view first\n  %0:f32.element = load g\n  %1:f64.row = sum[row] %0 -> r4\n"
+           "  %2:f64.element = mul %1 %0\n",
+     "body x step: %2: operands are f32 and f64"},
+    {VIEWS "body x step view first\n  %0:f32.row = load R\n  %1:bool.row = finite %0\n"
+           "  %2:f64.tensor = load numel\n  %3:f64.row = select %1 %2 %2\n",
+     "body x step: %3: f64 scalars meet rows without round"},
+    {VIEWS "body x step view first\n  %0:f32.element = load g\n  %1:f64.row = sum[row] %0 -> r4\n"
+           "  store R %1\n",
+     "body x step: store R: a value of f64"},
+    {VIEWS "body x step view first\n  %0:f32.row = load R\n  %1:f64.row = sum[row] %0 -> r4\n",
+     "body x step: %1: of a row value to row: nothing to reduce within this scope"},
+    {VIEWS "body x step view first\n  %0:f32.row = load R\n  %1:bool.row = finite %0\n"
+           "  store R %0 if %1\n",
+     "body x step: store R: the guard is not a bool of tensor rate or coarser"},
+    {VIEWS "body x step\n  %0:f64.tensor = load numel\n  %1:f32.element = normal %0 %0 site 1\n",
+     "body x step: %1: operands are not draw_lo and draw_hi"},
+    {VIEWS "body x step\n  %0:f64.tensor = load draw_lo\n  %1:f64.tensor = load draw_hi\n"
+           "  %2:f64.element = normal %0 %1 site 1\n",
+     "body x step: %2: gives f32, not f64"},
+    {VIEWS "body x step\n  %0:f64.global = const 0\n  store arm %0\n",
+     "body x step: store arm: a slot of this kind is not stored here"},
+    {VIEWS "body x step\n  %0:f64.global = const 0\n  store in %0\n",
+     "body x step: store in: a slot of this kind is not stored"},
+    {VIEWS "select x\n  %0:f64.tensor = load draw_lo\n",
+     "select x: %0: slot draw_lo is not known before the step"},
+    {VIEWS "select x\n  %0:f64.global = load in\n",
+     "select x: %0: slot in is not known before the step"},
+    {VIEWS "select x\n  %0:f64.tensor = load numel\n  %1:f64.tensor = sum[tensor] %0 -> r5\n",
+     "select x: %1: select is made of constants, properties and map ops"},
+    {VIEWS "select x\n  %0:f32.global = const 0\n  store R %0\n",
+     "select x: store R: a slot of this kind is not stored here"},
+    {VIEWS "select x\n  %0:f64.tensor = load numel\n  %1:bool.tensor = finite %0\n"
+           "  store arm %0 if %1\n",
+     "select x: store arm: stores of select have no guard"},
+    {VIEWS "select x\n  %0:bool.global = const true\n  noskip %0\n",
+     "select x: select skips nothing"},
+    {VIEWS "body x step\nbody x step\n", "module: several bodies, and no select that stores which"},
+    {VIEWS "body x step view block\n",
+     "module: a body of view block, and no select that stores their size"},
+    {VIEWS "body x step\nbody x eval\n", "body x eval (1): bodies of one module have one entry"},
+    {VIEWS "select x\n  %0:f64.global = const 0\n  store arm %0\n"
+           "body x step\n  %0:f32.element = load g\n  %1:f64.global = sum[all] %0 -> r6\n"
+           "body x step\n  %0:f32.element = load g\n  %1:f64.global = sumsq[all] %0 -> r6\n",
+     "slot r6: bodies feed it with different reductions"},
+    {VIEWS "select x\n  %0:f64.global = const 0\n  store arm %0\n"
+           "body x step\n  %0:f32.element = load g\n  %1:f64.global = sum[all] %0 -> r6\n"
+           "body x step\n  %0:f64.tensor = load numel\n  %1:f64.global = sum[all] %0 -> r6\n",
+     "slot r6: bodies feed it with different reductions"},
+    {VIEWS "select x\n  %0:f64.global = const 0\n  store arm %0\n"
+           "body x step\n  %0:f64.tensor = load numel\n  %1:f64.global = sum[all] %0 -> r6\n"
+           "  %2:f64.tensor = mul %1 %0\n  %3:f64.global = sum[all] %2 -> r7\n"
+           "body x step\n  %0:f64.tensor = load numel\n  %1:f64.global = sum[all] %0 -> r7\n"
+           "  %2:f64.tensor = mul %1 %0\n  %3:f64.global = sum[all] %2 -> r6\n",
+     "module: results of several bodies wait for each other"},
     {BODY "  %0:f64.global = load W\n  noskip %0\n", "body x step: noskip is not bool.global"},
     {BODY "  %0:f32.element = load g\n  %1:f64.global = load W\n  %2:bool.global = finite %1\n  "
           "noskip %2\n  store p %0\n",
@@ -214,6 +283,16 @@ static void check_good(void)
         "sum[tensor] %1 -> r0\n"
         "  %3:f32.element = load g\n  %4:bool.element = finite %3\n  %5:bool.tensor = finite %0\n"
         "  %6:bool.global = any[all] %4 -> r2 if %5\n",
+        /* shared results in either order, what finishes a row's sum in f64, a row meets a column */
+        VIEWS
+        "slot C state f32.col = 0\n"
+        "select x\n  %0:f64.tensor = load numel\n  store arm %0\n  store block %0\n"
+        "body x step view matrix\n  %0:f32.element = load g\n"
+        "  %1:f64.global = sum[all] %0 -> r6\n  %2:f64.row = sum[row] %0 -> r4\n"
+        "  %3:f64.row = div %2 %1\n  %4:f32.row = round %3\n  %5:f32.col = load C\n"
+        "  %6:f32.element = mul %4 %5\n  %7:f64.global = sum[all] %5 -> r7\n  store p %6\n"
+        "body x step view block\n  %0:f32.block = load B\n  %1:f64.global = sum[all] %0 -> r7\n"
+        "  %2:f64.global = sum[all] %0 -> r6\n  %3:f32.global = const 1\n  store B %3\n",
     };
     for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
         Arena a = {0};
