@@ -36,14 +36,19 @@ static bool has_hyper(const Plan *p)
     return false;
 }
 
+static const char *const shape_props[] = {"ndim", "rows", "cols"};
+
+static bool reads_property(const Plan *p, const char *name)
+{
+    for (uint32_t i = 0; i < p->m->nslots; i++)
+        if (p->m->slots[i].kind == SLOT_PROP && !strcmp(p->m->slots[i].name, name)) return true;
+    return false;
+}
+
 bool emit_c_has_shape(const Plan *p)
 {
-    for (uint32_t i = 0; i < p->m->nslots; i++) {
-        const Slot *s = &p->m->slots[i];
-        if (s->kind == SLOT_PROP && (strcmp(s->name, "ndim") == 0 || strcmp(s->name, "rows") == 0 ||
-                                     strcmp(s->name, "cols") == 0))
-            return true;
-    }
+    for (int i = 0; i < 3; i++)
+        if (reads_property(p, shape_props[i])) return true;
     return false;
 }
 
@@ -85,6 +90,8 @@ static void set_property(StrBuf *out, const Variant *v, const Slot *s)
 static void fill_blocks(StrBuf *out, const Plan *p, const Variant *v)
 {
     Arena *a = out->arena;
+    for (int i = 0; i < 3 && emit_c_has_shape(p); i++)
+        if (!reads_property(p, shape_props[i])) sb_printf(out, "    (void)%s;\n", shape_props[i]);
     for (uint32_t i = 0; i < p->m->nslots; i++) {
         const Slot *s = &p->m->slots[i];
         if (!is_scalar(s)) continue;
