@@ -55,7 +55,8 @@ static bool is_step(const Writer *x, const Ins *ins)
     if (ins->op != IR_ADD) return false;
     for (int k = 0; k < 2; k++) {
         const Ins *load = &x->b->ins[ins->arg[k]], *one = &x->b->ins[ins->arg[1 - k]];
-        if (load->op == IR_LOAD && ir_is_clock(&x->m->slots[load->lit.slot]) && one->op == IR_CONST && one->lit.num == 1)
+        if (load->op == IR_LOAD && ir_is_clock(&x->m->slots[load->lit.slot]) &&
+            one->op == IR_CONST && one->lit.num == 1)
             return true;
     }
     return false;
@@ -234,12 +235,23 @@ static void explain_total(const Plan *p, const Variant *v, StrBuf *out)
         flops == 1 ? "" : "s");
 }
 
+/* Whether the body has to do with the slot. */
+static bool touches(const IrBody *b, uint32_t slot)
+{
+    for (uint32_t i = 0; i < b->n; i++)
+        if (b->ins[i].op == IR_LOAD && b->ins[i].lit.slot == slot) return true;
+    for (uint32_t i = 0; i < b->nstores; i++)
+        if (b->stores[i].slot == slot) return true;
+    return false;
+}
+
 static void explain_state(const Plan *p, const Variant *v, StrBuf *out)
 {
     int bytes = 0;
     sb_puts(out, "\nstate\n");
     for (uint32_t i = 0; i < p->m->nslots; i++) {
         const Slot *s = &p->m->slots[i];
+        if (!touches(&p->m->bodies[v->body], i)) continue;
         if (s->kind == SLOT_STATE && rate_is_element(s->rate)) {
             bytes += dtype_size(v->storage[s->index]);
             sb_printf(out, "  %-12s %s, one per element\n", s->name,

@@ -478,6 +478,26 @@ static void find_skip(PlanWork *w)
     }
 }
 
+/* A vector value that only later vector programs of its rate read is computed there: it needs no
+ * vector of its own. */
+static void sink_vectors(PlanWork *w)
+{
+    const IrBody *b = w->b;
+    int *wanted = ARENA_ARRAY(w->a, int, b->n + 1); /* phase + 1 of the first use; 0: none */
+    for (uint32_t i = b->n; i-- > 0;) {
+        const Ins *ins = &b->ins[i];
+        if (!w->live[i]) continue;
+        if (rate_is_vector(ins->rate) && is_computed(ins) && wanted[i] > 0)
+            w->phase[i] = wanted[i] - 1;
+        for (int k = 0; k < ir_arity(ins); k++) {
+            IrRef x = ins->arg[k];
+            bool same = rate_is_vector(ins->rate) && ins->rate == b->ins[x].rate;
+            int at = 1 + (same || ir_is_reduce(ins) ? w->phase[i] : w->phase[x]);
+            if (!wanted[x] || at < wanted[x]) wanted[x] = at;
+        }
+    }
+}
+
 static void plan_body(PlanWork *w)
 {
     const IrBody *b = w->b;
@@ -485,6 +505,7 @@ static void plan_body(PlanWork *w)
     w->p->vector[w->body] = ARENA_ARRAY(w->a, uint32_t, b->n + 1);
     uint8_t *level = w->p->level[w->body] = ARENA_ARRAY(w->a, uint8_t, b->n + 1);
     choose_rides(w);
+    sink_vectors(w);
     w->p->body_phases[w->body] = w->nphases;
     if (w->nphases > w->p->nphases) w->p->nphases = w->nphases;
     for (uint32_t i = 0; i < b->n; i++) level[i] = level_of(w, level, &b->ins[i]);
