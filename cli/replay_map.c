@@ -113,11 +113,14 @@ static bool entry_value(Mapping *m, const char *value, double *out, bool *absent
     }
     *out = strtod(value, &end);
     if (!*end) return true;
-    const VecHyper *h = take(m, complement ? value + 2 : negated ? value + 4 : value);
+    bool minus = *value == '-';
+    const VecHyper *h =
+        take(m, value + (complement ? 2 : negated ? 4 : minus ? 1 : 0));
     if (!h) return *absent = true;
     if (!as_number(h, out)) return refuse(m, h, "not a number, true, false or none");
     if (complement) *out = 1 - *out;
     if (negated) *out = *out == 0;
+    if (minus) *out = -*out;
     return true;
 }
 
@@ -228,8 +231,8 @@ bool replay_map(Arena *a, const Vec *v, ReplaySetup *s, StrBuf *err)
     for (char *e; (e = next_entry(&at));) {
         char *eq = strstr(e, " = ");
         *eq = 0;
-        bool negated = eq[3] == '-';
-        ReplayState st = {e, eq + 3 + negated, negated, false, vec_scalar(v, e) != NULL};
+        bool negated = eq[3] == '-', maybe = eq[3] == '~';
+        ReplayState st = {e, eq + 3 + (negated || maybe), negated, maybe, vec_scalar(v, e) != NULL};
         ARENA_PUSH(a, s->states, s->nstates, s->states_cap, st);
     }
     return true;

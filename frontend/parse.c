@@ -112,18 +112,28 @@ static bool is_application(const char *rule)
     return rule[n] != 0;
 }
 
-/* Loads what an application names and no file has, if the standard library has a file of this
- * name. */
-static void load_named(Loader *l, int from, Name name)
+static bool has_item(const Loader *l, const char *name)
 {
-    size_t len;
     for (size_t i = 0; i < l->ast->n; i++) {
         const Item *item = l->ast->items[i];
-        if (item->kind != IT_IMPORT && strcmp(item->name.text, name.text) == 0) return;
+        if (item->kind != IT_IMPORT && strcmp(item->name.text, name) == 0) return true;
     }
-    if (!stdlib_text(name.text, &len)) return;
-    Item import = {.kind = IT_IMPORT, .name = name, .text = name.text};
+    return false;
+}
+
+/* Loads a file of the standard library, if it has one of this name. */
+static void load_stdlib(Loader *l, int from, Name at, const char *file)
+{
+    size_t len;
+    if (!stdlib_text(file, &len)) return;
+    Item import = {.kind = IT_IMPORT, .name = at, .text = file};
     load_import(l, from, &import);
+}
+
+/* Loads what an application names and no file has: the standard library's file of this name. */
+static void load_named(Loader *l, int from, Name name)
+{
+    if (!has_item(l, name.text)) load_stdlib(l, from, name, name.text);
 }
 
 static void load_names(Loader *l, int from, Expr *const *args, int n)
@@ -131,6 +141,8 @@ static void load_names(Loader *l, int from, Expr *const *args, int n)
     for (int i = 0; i < n; i++) {
         const Expr *e = args[i];
         if (e->kind == EX_NAME || e->kind == EX_CALL) load_named(l, from, e->name);
+        if (e->kind == EX_CALL && !has_item(l, e->name.text)) /* a schedule of the library's */
+            load_stdlib(l, from, e->name, "schedules");
         load_names(l, from, e->args, e->nargs);
     }
 }

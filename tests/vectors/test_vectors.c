@@ -28,7 +28,16 @@ typedef struct Difference {
     const char *why;
 } Difference;
 
+#define TWO_AXES "factored over other axes than the last two: stdlib/adafactor.opt"
 static const Difference differences[] = {
+    {"adafactor.optax-factored", "conv", 0, 0, TWO_AXES},
+    {"adafactor.optax-momentum", "conv", 0, 0, TWO_AXES},
+    {"adafactor.optax-noscale", "conv", 0, 0, TWO_AXES},
+    {"adafactor.timm", "conv", 0, 0, TWO_AXES},
+    {"adafactor.timm-lr", "conv", 0, 0, TWO_AXES},
+    {"adafactor.timm-bv", "conv", 0, 0, TWO_AXES},
+    {"adafactor.timm-bv-bf16", "conv", 0, 400, "its momentum is bfloat16; " TWO_AXES},
+    {"adam_mini.adammini-heads", "s", 0, 0, "its name forbids decay there: stdlib/adam_mini.opt"},
     {"prodigy.prodigyopt-default", NULL, 0, 128,
      "p0 - p is 1e-6 of p at step 2: the last place of p in f32 is 6 % of d, and d compounds"},
     {"radam.optax", NULL, 1e-11, 0,
@@ -133,7 +142,7 @@ static double against_f64(const Vec *v, const ReplaySetup *s, const ReplayResult
             const VecState *st = &t->states[j];
             double top = largest(st->values, st->n);
             for (size_t k = 0; k < s->nstates; k++) {
-                if (strcmp(s->states[k].theirs, st->slot)) continue;
+                if (strcmp(s->states[k].theirs, st->slot) || !r->state[i][k]) continue;
                 for (int64_t e = 0; e < st->n; e++)
                     worst = fmax(worst, excess(r->state[i][k][e], st->values[e],
                                                fmax(rel * fabs(st->values[e]), rel / 100 * top)));
