@@ -15,6 +15,7 @@ enum {
     CHECK_MAX_DEPTH = 2000, /* of a checked expression, and of calls inside calls */
     CHECK_MAX_SLOTS = 4000, /* what outlives a step, and results of reductions */
     CHECK_MAX_NAME = 255,
+    CHECK_MAX_USES = 64, /* one inside of another */
 };
 
 /* A name and what it stands for in one scope. */

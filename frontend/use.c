@@ -200,6 +200,16 @@ static bool takes_rules(const Item *item)
     return false;
 }
 
+/* Uses inside of uses recurse. */
+static bool is_too_deep(Checker *c, Span at)
+{
+    int depth = 0;
+    for (const Instance *i = c->x.inst; i; i = i->parent) depth++;
+    if (depth < CHECK_MAX_USES) return false;
+    REPORT(c, DIAG_USES_DEEP, at, (int)CHECK_MAX_USES);
+    return true;
+}
+
 /* g is what it was before the rule inside. */
 static void restore_g(Checker *c, Symbol *before, Span at)
 {
@@ -215,7 +225,7 @@ static void place(Checker *c, const Used *u)
 {
     struct Placed *before = u->use ? find_placed(c->x.inst, u->use) : NULL;
     bool again = before && before->inst;
-    if (!again && !claim_path(c, u)) return;
+    if (is_too_deep(c, u->span) || (!again && !claim_path(c, u))) return;
     Instance *inst = ARENA_NEW(c->arena, Instance);
     UseArgs args = {expand_args(c, u->item, u->span, u->args, u->arg_names, u->nargs), u->at};
     Context here = c->x;

@@ -176,7 +176,9 @@ typedef struct dsopt_program_options {
                             tensors must have this dtype */
     const char *include_dirs; /* folders for `import`, separated by ':'; after the file's own
                                  folder, before the standard library */
-    const char *rule;         /* which optimizer of the file; NULL: the only one, or the last */
+    const char *rule;         /* which optimizer of the file; NULL: the only one, or the last. Or an
+                                 application of one (docs/language.md, Composition):
+                                 "lookahead(adamw(lr = 1e-3), k = 5) { use cautious }" */
     const char *compute; /* NULL or "f32"; "f64": the oracle, element arithmetic in f64 (backend
                             "interp" only; tensors may be f64 then, states are f64 unless `storage`
                             says otherwise) */

@@ -122,6 +122,11 @@ static void reject_large(void)
     reject_text("deep values", &text, "E153");
 
     text = (StrBuf){.arena = &a};
+    sb_puts(&text, "optimizer a0 { p -= g }\n");
+    for (int i = 1; i < 65; i++) sb_printf(&text, "optimizer a%d { use a%d }\n", i, i - 1);
+    reject_text("a chain of uses", &text, "E179");
+
+    text = (StrBuf){.arena = &a};
     sb_puts(&text, "optimizer slots {\n p -= g\n");
     for (int i = 0; i < 5000; i++) sb_printf(&text, " state a%d = g\n p -= a%d\n", i, i);
     sb_puts(&text, "}\n");
