@@ -238,7 +238,7 @@ static bool cc_build_variant(const Plan *p, const Variant *v, const BackendOptio
 {
     Arena *a = why->arena;
     StrBuf text = {.arena = a};
-    emit_standalone_c(p, v, &text, NULL);
+    emit_c_kernels(&text, p, v);
     const char **names = ARENA_ARRAY(a, const char *, v->nkernels + 1);
     for (uint32_t i = 0; i < v->nkernels; i++) {
         StrBuf name = {.arena = a};

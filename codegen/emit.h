@@ -109,6 +109,12 @@ KernelInfo emit_kernel_info(Arena *a, const Plan *p, const Variant *v, const Ker
 /* `const float v14 = v12 * v13;` of a computed element value. */
 void emit_element_value(StrBuf *out, const Plan *p, const Variant *v, IrRef ref,
                         const EmitStyle *s);
+static inline bool emit_is_draw(const Ins *ins)
+{
+    return ins->op == IR_NORMAL || ins->op == IR_UNIFORM || ins->op == IR_RADEMACHER;
+}
+/* "ds_normalf(v3, v4, 2u, index)". */
+void emit_draw_text(StrBuf *out, const Ins *ins, const char *index);
 /* The end of a line that computes `ref`: a comment with its place in the rule, where that is known
  * and another than *line, which remembers it from value to value (0 at first); then the newline. */
 void emit_line_end(StrBuf *out, const Plan *p, uint32_t body, IrRef ref, int *line);

@@ -14,8 +14,12 @@ void emit_c_comment(StrBuf *out, const Plan *p, const Variant *v);
 void emit_block_comment(StrBuf *out, const Plan *p, const char *lead);
 /* The last line of a head comment: "Pointers of a tensor row, in this order: p f32, …". */
 void emit_pointer_comment(StrBuf *out, const Plan *p, const Variant *v);
-/* The scalar programs alone, as a translation unit. */
+extern const VectorStyle emit_vectors_c;
+/* Types of the tables. */
+void emit_c_abi(StrBuf *out);
+/* The scalar and vector programs alone, and the kernels of one variant, as translation units. */
 void emit_c_scalars(StrBuf *out, const Plan *p);
+void emit_c_kernels(StrBuf *out, const Plan *p, const Variant *v);
 /* NAME_step: one step of one tensor, without any runtime. */
 void emit_c_step(StrBuf *out, const Plan *p, const Variant *v);
 /* Its prototype, without semicolon. */

@@ -53,10 +53,10 @@ void emit_block_comment(StrBuf *out, const Plan *p, const char *lead)
 void emit_pointer_comment(StrBuf *out, const Plan *p, const Variant *v)
 {
     sb_puts(out, " * Pointers of a tensor row, in this order:");
-    for (uint32_t e = 0; e < p->m->nelem + v->ntemps; e++)
+    for (uint32_t e = 0; e < emit_pointer_count(p, v); e++)
         sb_printf(out, " %s %s%s", emit_elem_name(out->arena, p, e),
                   dtype_name(emit_elem_storage(p, v, e)),
-                  e + 1 < p->m->nelem + v->ntemps ? "," : "");
+                  e + 1 < emit_pointer_count(p, v) ? "," : "");
     sb_puts(out, ". */\n");
 }
 
@@ -147,7 +147,7 @@ void emit_places_enum(StrBuf *out, const Plan *p, const Variant *v)
                       emit_slot_name(a, p, i), (unsigned)s->index);
     }
     sb_puts(out, "    /* where element buffers stand in a tensor's table of pointers */\n");
-    for (uint32_t e = 0; e < p->m->nelem + v->ntemps; e++)
+    for (uint32_t e = 0; e < emit_pointer_count(p, v); e++)
         sb_printf(out, "    %s_PTR_%s = %u,\n", big, emit_elem_name(a, p, e), (unsigned)e);
     sb_puts(out, "    /* columns of partial results */\n");
     for (int ph = 0; ph < p->nphases; ph++)
@@ -155,7 +155,7 @@ void emit_places_enum(StrBuf *out, const Plan *p, const Variant *v)
     sb_puts(out, "};\n#endif\n\n");
 }
 
-static void abi_types(StrBuf *out)
+void emit_c_abi(StrBuf *out)
 {
     sb_puts(out,
             "#ifndef DSOPT_KERNEL_ABI\n"
@@ -257,7 +257,7 @@ bool emit_standalone_h(const Plan *p, const Variant *v, StrBuf *h_text)
     sb_printf(h_text, " */\n#ifndef %s_DSOPT_H\n#define %s_DSOPT_H\n#include <stdint.h>\n", big,
               big);
     sb_puts(h_text, "#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n");
-    abi_types(h_text);
+    emit_c_abi(h_text);
     emit_places_enum(h_text, p, v);
     hyper_type(h_text, p, module);
     state_type(h_text, p, module);

@@ -85,6 +85,15 @@ void emit_element_value(StrBuf *out, const Plan *p, const Variant *v, IrRef ref,
     sb_puts(out, ";");
 }
 
+void emit_draw_text(StrBuf *out, const Ins *ins, const char *index)
+{
+    const char *name = ins->op == IR_NORMAL    ? "normal"
+                       : ins->op == IR_UNIFORM ? "uniform"
+                                               : "rademacher";
+    sb_printf(out, "ds_%s%s(v%u, v%u, %uu, %s)", name, ins->dtype == DT_F64 ? "" : "f",
+              (unsigned)ins->arg[0], (unsigned)ins->arg[1], (unsigned)ins->lit.slot, index);
+}
+
 static void put_body(StrBuf *out, uint32_t body)
 {
     if (body) sb_printf(out, "_%u", (unsigned)body);
