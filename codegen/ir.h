@@ -63,9 +63,9 @@ typedef enum SlotKind {
     SLOT_HYPER,  /* group or global rate; `def` its default */
     SLOT_STATE,  /* any rate */
     SLOT_COUNT,  /* t: f64.tensor, s: f64.global; loads give applied steps so far (t of this step is
-                    load + 1) */
+                    load + 1). init (tensor), group_init (group): 1 once initial values were taken */
     SLOT_INPUT,  /* f64.global, given by the host before the step */
-    SLOT_PROP,   /* of the tensor: numel ndim rows cols mats (of the body's view), first (size of
+    SLOT_PROP,   /* of the tensor: numel ndim; rows cols mats of the last two axes; first (size of
                     the first axis), gbits (storage bits of its gradient), draw_lo draw_hi;
                     numel_all: of all tensors of this step */
     SLOT_RESULT, /* of a reduction */

@@ -73,7 +73,6 @@ void entry_enter(dsopt_optimizer *opt, OptEntry *e)
     if (opt->current == e) return;
     entry_exports(opt, opt->current, EXPORTS_SAVE);
     entry_exports(opt, e, EXPORTS_LOAD);
-    set_properties(opt, e);
     opt->current = e;
     e->stale = true; /* numel_all, too, is of who takes part */
 }

@@ -391,8 +391,6 @@ dsopt_status make_blocks(dsopt_optimizer *opt);
 dsopt_status make_state(dsopt_optimizer *opt);
 /* As the first body that uses a state sees a live tensor; NULL: none does. */
 const ViewDims *state_view(const dsopt_optimizer *opt, uint32_t live, const Slot *s);
-/* Properties as the entry's bodies see them. */
-void set_properties(dsopt_optimizer *opt, const OptEntry *e);
 
 /* bind.c */
 dsopt_status tables_alloc(dsopt_optimizer *opt, OptEntry *e);

@@ -315,7 +315,6 @@ static dsopt_status create_body(void *arg)
         if (st == DSOPT_OK) make_tensor_rows(opt, &opt->entries[k]);
     }
     if (st != DSOPT_OK) return st;
-    set_properties(opt, opt->current);
     init_exports(opt);
     hyper_init(opt);
     state_names(opt);

@@ -30,24 +30,13 @@ static void set_property(const dsopt_optimizer *opt, double *block, const char *
     if (i >= 0 && opt->m->slots[i].level == LEVEL_TENSOR) block[opt->m->slots[i].index] = value;
 }
 
-/* Rows, columns and matrices: those of matrices and of first axes as the body sees them, else of the
- * last two axes. */
-static void set_dims(const dsopt_optimizer *opt, const TensorInfo *t, View view)
+/* Rows, columns and matrices of the last two axes, whatever the body sees. */
+static void set_dims(const dsopt_optimizer *opt, const TensorInfo *t)
 {
-    if (view == VIEW_BLOCK) view = VIEW_FLAT;
-    ViewDims d = view_dims(view, t->ndim, t->shape, 0);
+    ViewDims d = view_dims(VIEW_FLAT, t->ndim, t->shape, 0);
     set_property(opt, t->block, "rows", (double)d.rows);
     set_property(opt, t->block, "cols", (double)d.cols);
     set_property(opt, t->block, "mats", (double)d.mats);
-}
-
-void set_properties(dsopt_optimizer *opt, const OptEntry *e)
-{
-    size_t at = (size_t)(e - opt->entries);
-    for (size_t i = 0; i < opt->ntensors; i++) {
-        const TensorInfo *t = &opt->tensors[i];
-        set_dims(opt, t, e->m->bodies[opt->kinds[t->kind].bodies[at]].view);
-    }
 }
 
 static void init_tensor(const dsopt_optimizer *opt, const TensorInfo *t)
@@ -57,7 +46,7 @@ static void init_tensor(const dsopt_optimizer *opt, const TensorInfo *t)
     set_property(opt, t->block, "ndim", t->ndim);
     set_property(opt, t->block, "first", t->ndim ? (double)t->shape[0] : 1);
     set_property(opt, t->block, "gbits", dtype_size(t->grad_dtype) * 8);
-    set_dims(opt, t, VIEW_FLAT);
+    set_dims(opt, t);
 }
 
 static size_t most_of(const dsopt_optimizer *opt, Level level)

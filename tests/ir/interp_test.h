@@ -97,7 +97,6 @@ static inline void bind_shape(Bound *b, Arena *a, size_t t, const Shape *shape)
     d = view_dims(b->m->bodies[x->body].view, shape->ndim, shape->size,
                   block >= 0 ? (int64_t)x->block[block] : 0);
     bind_dims(x, &d);
-    bind_props(b, t, shape);
 }
 
 /* All tensors active, storage of the module's dtype, in the arena; odd tensors at misaligned bases.
