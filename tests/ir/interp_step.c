@@ -330,6 +330,40 @@ static void check_out_of_memory(void)
     arena_free(&a);
 }
 
+/* The same where temporaries come and go: two bodies, rows stored to elements. */
+static void check_out_of_memory_by_rows(void)
+{
+    static const char text[] = HEAD
+        "slot ndim prop f64.tensor\nslot arm arm f64.tensor\nslot r0 result f64.row\n"
+        "slot r1 result f64.global\nslot norm export f64.global\n"
+        "select x\n  %0:f64.tensor = load ndim\n  %1:f64.global = const 1\n"
+        "  %2:f64.tensor = sub %0 %1\n  store arm %2\n"
+        "body x step\n  %0:f32.element = load g\n  %1:f64.global = sumsq[all] %0 -> r1\n"
+        "  store norm %1\n"
+        "body x step view matrix\n  %0:f32.element = load g\n  %1:f64.row = sum[row] %0 -> r0\n"
+        "  %2:f32.row = round %1\n  %3:f32.element = mul %2 %0\n"
+        "  %4:f64.global = sumsq[all] %3 -> r1\n  store p %2\n  store norm %4\n";
+    static Bound b;
+    Arena a = {0};
+    bind_shapes(&b, &a, text, 2, (Shape[]){{2, {3, 5}}, {1, {7}}}, (const char *const[]){"a", "b"},
+                NULL, 1);
+    for (int i = 0; i < 15; i++) set(&b, "g", 0, i, 1), set(&b, "p", 0, i, 2);
+    bool done = false;
+    for (size_t n = 1; !done && n < 10000; n++) {
+        Meter meter = {.fail_at = n};
+        Allocator allocator = {metered, &meter};
+        Arena metered_arena = {.alloc = &allocator};
+        IrModule m = *b.m;
+        m.arena = &metered_arena;
+        done = interp_step(&m, &b.x);
+        CHECK(meter.now == 0, "%zu bytes are lost when allocation %zu fails", meter.now, n);
+        CHECK(get(&b, "p", 0, 14) == (done ? 5 : 2) && *place(&b, "norm", 0) == (done ? 375 : 0),
+              "allocation %zu", n);
+    }
+    CHECK(done, "never enough memory");
+    arena_free(&a);
+}
+
 int main(void)
 {
     check_guards();
@@ -339,5 +373,6 @@ int main(void)
     check_reductions();
     check_peak();
     check_out_of_memory();
+    check_out_of_memory_by_rows();
     return check_done();
 }

@@ -1,5 +1,4 @@
-/* Tiles against their definition, written down a second time (tree_ref.h); and that the tiles of a
- * tensor are all of it, once, as rows of work. */
+/* Tiles against their definition, written down a second time (tree_ref.h). */
 #include "tree_ref.h"
 
 enum { MAX = 300000 };
@@ -8,47 +7,6 @@ static double x[MAX + 1], y[MAX + 1], truth[MAX + 1];
 static bool same(double a, double b)
 {
     return memcmp(&a, &b, 8) == 0 || (a != a && b != b);
-}
-
-/* The rows of work of a view are all of the tensor, once and in order. */
-static void check_cover(const Cut *c)
-{
-    static unsigned char seen[MAX];
-    static DsRow rows[TILES_MAX];
-    memset(seen, 0, sizeof seen);
-    bool blocks = c->numel != c->mats * c->rows * c->cols;
-    ViewDims d = view_dims(blocks ? VIEW_BLOCK : VIEW_MATRIX, blocks ? 1 : 3,
-                           blocks ? &c->numel : (int64_t[]){c->mats, c->rows, c->cols}, c->cols);
-    size_t n = view_rows(&d, 7, NULL);
-    REQUIRE(n <= TILES_MAX && view_rows(&d, 7, rows) == n, "%zu rows", n);
-    int64_t wrong = 0, most = 0, tall = cut_height(c);
-    for (size_t i = 0; i < n; i++) {
-        const DsRow *r = &rows[i];
-        int64_t at = (r->matrix * d.tiles + r->tile) * d.strips + r->strip, count = 0;
-        wrong += at != (int64_t)i || r->tensor != 7;
-        for (int64_t run = 0; run < r->runs; run++) {
-            int64_t width = run + 1 < r->runs ? r->count : r->last;
-            wrong += width < 0 || width > r->count;
-            for (int64_t q = 0; q < width; q++, count++) {
-                int64_t e = r->first + run * r->pitch + q;
-                if (e < 0 || e >= c->numel || seen[e]++) {
-                    wrong++;
-                    continue;
-                }
-                int64_t row = r->row + run + q / r->width;
-                int64_t col = r->matrix * d.cols + r->col + q % r->width;
-                wrong += row != e / d.cols;
-                wrong += col != e / (d.rows * d.cols) * d.cols + e % d.cols;
-                wrong += r->tile != row % d.rows / tall || r->strip != e % d.cols / 4096;
-            }
-        }
-        most = count > most ? count : most;
-    }
-    int64_t missed = 0;
-    for (int64_t e = 0; e < c->numel; e++) missed += !seen[e];
-    CHECK(wrong == 0 && missed == 0, "%ld of %ld x %ld x %ld: %ld wrong, %ld missed",
-          (long)c->numel, (long)c->mats, (long)c->rows, (long)c->cols, (long)wrong, (long)missed);
-    CHECK(most <= TILE_MAX, "a tile of %ld", (long)most);
 }
 
 static void check_op(ReduceOp op, const Cut *c, const double *u, const double *v)
@@ -106,7 +64,6 @@ int main(void)
         truth[i] = u > -0.49;
     }
     for (size_t i = 0; i < sizeof cuts / sizeof *cuts; i++) {
-        check_cover(&cuts[i]);
         for (int op = 0; op < RED_COUNT_; op++) {
             const double *values = reduce_info[op].types == LOGIC ? truth : x;
             check_op((ReduceOp)op, &cuts[i], values, reduce_info[op].arity > 1 ? y : values);
