@@ -413,7 +413,8 @@ static void leave_out(Checker *c, const Stmt *s, const char *what)
 /* What was done where the block began. */
 static void stands_above(Checker *c, const Stmt *s, const char *what)
 {
-    if (!c->x.in_when) return;
+    bool arm = c->x.arm && c->x.arm->inst == c->x.inst && s->kind != ST_INIT;
+    if (!c->x.in_when && !arm) return;
     REPORT(c, DIAG_DECL_PLACE, s->span, what);
     if (s->kind == ST_INPUT) bind_broken_stmt(c, s);
 }

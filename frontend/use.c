@@ -207,6 +207,7 @@ static bool is_too_deep(Checker *c, Span at)
     for (const Instance *i = c->x.inst; i; i = i->parent) depth++;
     if (depth < CHECK_MAX_USES) return false;
     REPORT(c, DIAG_USES_DEEP, at, (int)CHECK_MAX_USES);
+    c->murky = true;
     return true;
 }
 

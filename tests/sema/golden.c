@@ -5,7 +5,7 @@
  *        with DSOPT_BLESS set, golden/lion.ir is written
  *
  * Comments direct it: "#! define: nesterov=1", "#! guard:" (16-bit gradients), "#! compute: f64",
- * "#! raw:" (before the passes). */
+ * "#! raw:" (before the passes), "#! entry: eval" (that entry point, raw). */
 #include "source.h"
 
 static IrModule *lower(Arena *a, DiagSink *d, const Program *p)
@@ -15,7 +15,9 @@ static IrModule *lower(Arena *a, DiagSink *d, const Program *p)
     Ast ast = {0};
     if (!frontend_parse(a, d, file, &p->options, &ast)) return NULL;
     Rule *rule = frontend_check(a, d, &ast, &p->options);
-    LowerOptions o = {.compute_f64 = p->options.compute_f64, .guard_gradients = p->guard};
+    LowerOptions o = {.compute_f64 = p->options.compute_f64,
+                      .guard_gradients = p->guard,
+                      .entry = p->entry};
     return rule ? ir_lower(a, d, rule, &o) : NULL;
 }
 

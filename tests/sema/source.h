@@ -13,6 +13,7 @@ typedef struct Program {
     const char *name;
     char *text;
     FrontendOptions options;
+    const char *entry; /* NULL: the step */
     bool guard, raw;
 } Program;
 
@@ -57,6 +58,7 @@ static inline void program_read(Arena *a, const char *path, Program *p)
         if ((value = directive(a, line, "compute")))
             p->options.compute_f64 = strcmp(value, "f64") == 0;
         if (directive(a, line, "guard")) p->guard = true;
+        if ((value = directive(a, line, "entry"))) p->entry = value, p->raw = true;
         if (directive(a, line, "raw")) p->raw = true; /* as lowered, before the passes */
     }
 }
