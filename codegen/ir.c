@@ -41,8 +41,7 @@ void ir_slot_place(IrModule *m, Slot *slot)
     slot->level = (uint8_t)level;
     slot->index = m->nlevel[level]++;
     /* Class blocks begin with the t that their tensors share. */
-    if (slot->kind == SLOT_COUNT && level == LEVEL_TENSOR && strcmp(slot->name, "t") == 0)
-        m->nlevel[LEVEL_CLASS] = 1;
+    if (ir_is_clock(slot)) m->nlevel[LEVEL_CLASS] = 1;
 }
 
 uint32_t ir_slot_add(IrModule *m, Slot slot)
