@@ -93,7 +93,7 @@ static bool set_hypers(Run *r)
     return true;
 }
 
-/* "lr_7" and "beta1_7" of the file set lr and b1 before step 7. */
+/* "lr_7" and "beta1_7" of the file set lr and b1 before step 7, "value_7" the input loss. */
 static bool set_scheduled(Run *r, int step)
 {
     if (r->v->is_schedule) return true;
@@ -104,7 +104,8 @@ static bool set_scheduled(Run *r, int step)
         const VecScalar *x = vec_scalar(r->v, name);
         if (x && !api(r, dsopt_set(r->opt, NULL, scheduled[i][1], x->value), name)) return false;
     }
-    return true;
+    const VecScalar *loss = vec_scalar(r->v, arena_printf(r->arena, "value_%d", step));
+    return !loss || api(r, dsopt_set_input(r->opt, "loss", loss->value), "input loss");
 }
 
 static bool run_step(Run *r, int step, ReplayResult *out)
@@ -156,7 +157,7 @@ static bool read_states(Run *r, ReplayResult *out)
             for (size_t j = 0; j < x->nstates; j++)
                 if (!strcmp(x->states[j].slot, r->s->states[k].theirs)) theirs = &x->states[j];
             size_t at;
-            if (!theirs) continue;
+            if (!theirs || !strncmp(r->s->states[k].ours, "on ", 3)) continue;
             if (r->s->states[k].if_present &&
                 !has_state(r, x->name, r->s->states[k].ours, theirs->n))
                 continue;
@@ -169,6 +170,21 @@ static bool read_states(Run *r, ReplayResult *out)
             for (int64_t e = 0; r->s->states[k].negated && e < theirs->n; e++) v[e] = -v[e];
             out->state[i][k] = v;
         }
+    }
+    return true;
+}
+
+/* A state that is "on ENTRY" of ours is p after that entry point, which is run last. */
+static bool run_entries(Run *r, ReplayResult *out)
+{
+    for (size_t k = 0; k < r->s->nstates; k++) {
+        const ReplayState *s = &r->s->states[k];
+        if (strncmp(s->ours, "on ", 3)) continue;
+        if (!api(r, dsopt_run(r->opt, s->ours + 3), s->ours)) return false;
+        for (size_t i = 0; i < r->v->ntensors; i++)
+            for (size_t j = 0; j < r->v->tensors[i].nstates; j++)
+                if (!strcmp(r->v->tensors[i].states[j].slot, s->theirs))
+                    out->state[i][k] = get(r, r->param[i], r->v->tensors[i].numel);
     }
     return true;
 }
@@ -188,7 +204,7 @@ bool replay_run(Arena *a, const Vec *v, const ReplaySetup *s, ReplayResult *out,
     }
     bool ok = create(&r) && set_hypers(&r);
     for (int t = 1; ok && t <= v->steps; t++) ok = run_step(&r, t, out);
-    ok = ok && read_states(&r, out);
+    ok = ok && read_states(&r, out) && run_entries(&r, out);
     dsopt_optimizer_destroy(r.opt);
     dsopt_program_release(r.prog);
     dsopt_context_destroy(r.ctx);

@@ -149,6 +149,8 @@ static size_t run(dsopt_program *p, const char *backend, const char *isa, int th
     dsopt_optimizer *o = rt_optimizer(&r, p, c->t, TENSORS);
     set_some(&r, o, "head", "lr", 0.01);
     set_some(&r, o, "body", "wd", 0.1);
+    for (size_t i = 0; i < dsopt_input_count(o); i++)
+        REQUIRE(dsopt_set_input(o, dsopt_input_name(o, i), 0.7) == DSOPT_OK, "an input");
     for (int s = 0; s < STEPS; s++) {
         for (int k = 0; k < TENSORS; k++) {
             fill((void *)c->t[k].grad, layout[k].grad, c->numel[k], s == 1 ? 1e-20f : 0.1f,

@@ -42,6 +42,8 @@ static const Difference differences[] = {
      "p0 - p is 1e-6 of p at step 2: the last place of p in f32 is 6 % of d, and d compounds"},
     {"radam.optax", NULL, 1e-11, 0,
      "the length of the average is a small difference: the last bit of b2^t shows (the file's note)"},
+    {"schedule_free_radam.schedulefree", NULL, 1e-11, 0,
+     "the rate is the root of the same small difference"},
 };
 
 static int failures;
