@@ -68,8 +68,7 @@ static const char *const lines[] = {"when t > 1 {",
                                     "repeat i in 0..3 { a3[i] *= 0.5 }",
                                     "hyper sl = ramp(0.1)",
                                     "p -= sl * g",
-                                    "transform turned : direction { state w = u;  u := lerp(u, w, "
-                                    "0.5);  w := u }",
+                                    "transform turned : direction { state w = u;  u += w / 2 }",
                                     "transform boxed(r = 1) : apply { p := clamp(p, -r, r) }",
                                     "optimizer both(inner: rule = adamw) { use inner }",
                                     "schedule ramp(top, n = 10) = top * min(1, s / n)"};
