@@ -330,7 +330,7 @@ struct dsopt_optimizer {
     TensorKind *kinds;
     uint32_t nkinds;
     NameMap tensor_names, group_names;
-    OptGroup *groups;
+    OptGroup *groups; /* in byte order of names */
     uint32_t ngroups;
     uint8_t *global_set; /* per slot: a global hyper, or an input, has a value */
     size_t block_size[LEVEL_COUNT];
@@ -343,7 +343,6 @@ struct dsopt_optimizer {
     uint32_t *by_rank;  /* live tensors in byte order of names */
     uint32_t *by_group; /* the same group by group; a group's begin at group_begin[group] */
     uint32_t *group_begin;
-    uint32_t *groups_by_name;
     uint32_t nelem; /* slots of elements and vectors */
     bool rebound;   /* a gradient was bound: overlaps are to be checked */
     Interval *spans, *spans_tmp;

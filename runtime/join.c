@@ -96,23 +96,20 @@ static double join_tensors(OptEntry *e, const Feeders *f, const uint32_t *order,
                    : reduce_tree(f->op, x, at, 1, e->present);
 }
 
-/* One value per group, in byte order of their names. */
+/* One value per group, as the first body says that runs there. */
 static double join_groups(dsopt_optimizer *opt, OptEntry *e, const Feeders *f)
 {
     bool two = reduce_info[f->op].arity > 1;
     double *x = e->roots, *y = e->roots + opt->ngroups;
-    for (uint32_t k = 0; k < opt->ngroups; k++) {
-        uint32_t g = opt->groups_by_name[k];
+    for (uint32_t g = 0; g < opt->ngroups; g++) {
         const double *u[2] = {opt->global, opt->group[g]};
-        e->present[k] = 0;
-        for (uint32_t i = 0; i < f->n && !e->present[k]; i++) {
-            const PlanReduce *r = &f->r[i];
-            if (!e->bodies[r->body].groups[g]) continue;
-            if (r->guard.level != LEVEL_NONE && u[r->guard.level][r->guard.index] == 0) continue;
-            e->present[k] = 1;
-            x[k] = u[r->arg.level][r->arg.index];
-            if (two) y[k] = u[r->arg2.level][r->arg2.index];
-        }
+        const PlanReduce *r = NULL;
+        for (uint32_t i = 0; i < f->n && !r; i++)
+            if (e->bodies[f->r[i].body].groups[g]) r = &f->r[i];
+        e->present[g] =
+            r && (r->guard.level == LEVEL_NONE || u[r->guard.level][r->guard.index] != 0);
+        if (e->present[g]) x[g] = u[r->arg.level][r->arg.index];
+        if (e->present[g] && two) y[g] = u[r->arg2.level][r->arg2.index];
     }
     return reduce_vector(f->op, x, two ? y : NULL, opt->ngroups, e->present);
 }

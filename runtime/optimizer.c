@@ -9,32 +9,7 @@
 #include <math.h>
 #include <string.h>
 
-/* ---- groups and slots ------------------------------------------------------------------------ */
-
-static void make_groups(dsopt_optimizer *opt, const char **group_of)
-{
-    size_t cap = 0, n = 0;
-    names_init(&opt->group_names, &opt->arena, opt->ntensors);
-    for (size_t i = 0; i < opt->ntensors; i++) {
-        bool added;
-        opt->tensors[i].group = names_put(&opt->group_names, group_of[i], (uint32_t)n, &added);
-        if (added) ARENA_PUSH(&opt->arena, opt->groups, n, cap, (OptGroup){.name = group_of[i]});
-    }
-    opt->ngroups = (uint32_t)n;
-}
-
-static void find_slots(dsopt_optimizer *opt)
-{
-    opt->t_slot = ir_slot_find(opt->m, SLOT_COUNT, "t");
-    opt->numel_all_slot = ir_slot_find(opt->m, SLOT_PROP, "numel_all");
-    opt->lr_slot = -1;
-    for (uint32_t i = 0; i < opt->m->nslots; i++) {
-        const Slot *s = &opt->m->slots[i];
-        if (s->kind == SLOT_HYPER && path_match(s->path, "lr") >= 2) opt->lr_slot = (int)i;
-    }
-}
-
-/* ---- tensors that have elements -------------------------------------------------------------- */
+/* ---- order ------------------------------------------------------------------------------------ */
 
 static bool name_before(const dsopt_optimizer *opt, uint32_t a, uint32_t b)
 {
@@ -69,6 +44,49 @@ static void sort_by(const dsopt_optimizer *opt, uint32_t *v, size_t count,
     }
 }
 
+/* ---- groups and slots ------------------------------------------------------------------------ */
+
+/* Groups are numbered in byte order of their names: reductions over them do not depend on the order
+ * in which tensors are given. */
+static void make_groups(dsopt_optimizer *opt, const char **group_of)
+{
+    size_t cap = 0, n = 0;
+    NameMap seen;
+    names_init(&seen, &opt->arena, opt->ntensors);
+    names_init(&opt->group_names, &opt->arena, opt->ntensors);
+    for (size_t i = 0; i < opt->ntensors; i++) {
+        bool added;
+        names_put(&seen, group_of[i], 0, &added);
+        if (added) ARENA_PUSH(&opt->arena, opt->groups, n, cap, (OptGroup){.name = group_of[i]});
+    }
+    opt->ngroups = (uint32_t)n;
+    uint32_t *order = ARENA_ARRAY(&opt->arena, uint32_t, n);
+    OptGroup *sorted = ARENA_ARRAY(&opt->arena, OptGroup, n);
+    for (uint32_t g = 0; g < n; g++) order[g] = g;
+    sort_by(opt, order, n, group_before);
+    for (uint32_t g = 0; g < n; g++) {
+        bool added;
+        sorted[g] = opt->groups[order[g]];
+        names_put(&opt->group_names, sorted[g].name, g, &added);
+    }
+    opt->groups = sorted;
+    for (size_t i = 0; i < opt->ntensors; i++)
+        opt->tensors[i].group = (uint32_t)names_get(&opt->group_names, group_of[i]);
+}
+
+static void find_slots(dsopt_optimizer *opt)
+{
+    opt->t_slot = ir_slot_find(opt->m, SLOT_COUNT, "t");
+    opt->numel_all_slot = ir_slot_find(opt->m, SLOT_PROP, "numel_all");
+    opt->lr_slot = -1;
+    for (uint32_t i = 0; i < opt->m->nslots; i++) {
+        const Slot *s = &opt->m->slots[i];
+        if (s->kind == SLOT_HYPER && path_match(s->path, "lr") >= 2) opt->lr_slot = (int)i;
+    }
+}
+
+/* ---- tensors that have elements -------------------------------------------------------------- */
+
 static uint64_t hash_name(const char *s)
 {
     uint64_t h = 0xcbf29ce484222325u; /* FNV-1a */
@@ -83,11 +101,8 @@ static void make_orders(dsopt_optimizer *opt)
     opt->by_rank = ARENA_ARRAY(&opt->arena, uint32_t, n);
     opt->by_group = ARENA_ARRAY(&opt->arena, uint32_t, n);
     opt->group_begin = ARENA_ARRAY(&opt->arena, uint32_t, opt->ngroups + 1);
-    opt->groups_by_name = ARENA_ARRAY(&opt->arena, uint32_t, opt->ngroups);
     for (uint32_t i = 0; i < n; i++) opt->by_rank[i] = i;
-    for (uint32_t g = 0; g < opt->ngroups; g++) opt->groups_by_name[g] = g;
     sort_by(opt, opt->by_rank, n, name_before);
-    sort_by(opt, opt->groups_by_name, opt->ngroups, group_before);
     const ExecTensor *t = opt->entries[0].x.tensors;
     for (uint32_t i = 0; i < n; i++) opt->group_begin[t[i].group + 1]++;
     for (uint32_t g = 0; g < opt->ngroups; g++) opt->group_begin[g + 1] += opt->group_begin[g];
