@@ -30,4 +30,5 @@ int64_t view_length(const ViewDims *d, Rate rate);
 /* Doubles that hold the partial results, and the result, of a reduction to this rate (abi.h). */
 int64_t view_partials(const ViewDims *d, Rate rate);
 /* All chunks or tiles of a tensor, written from `out` on; NULL: only counts. */
-size_t view_rows(const ViewDims *d, int64_t tensor, DsRow *out);#endif
+size_t view_rows(const ViewDims *d, int64_t tensor, DsRow *out);
+#endif
