@@ -10,6 +10,7 @@
  */
 #include "rt.h"
 #include "runtime/internal.h"
+#include <stdarg.h>
 
 enum { TENSORS = 12, STEPS = 3, SIDES = 6, SHARED = 3, ROOM = 1 << 19 };
 
@@ -396,6 +397,11 @@ typedef struct Side {
     char *p[TENSORS], *g[TENSORS];
     double *values;
     size_t n;
+    struct {
+        size_t begin;
+        char what[64];
+    } parts[512]; /* of values */
+    size_t nparts;
 } Side;
 
 static void load(Side *s, const Case *c)
@@ -459,6 +465,16 @@ static void step(Side *s, int number)
     rt_step(&s->rt, s->opt);
 }
 
+__attribute__((format(printf, 2, 3))) static void put_part(Side *s, const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    REQUIRE(s->nparts < COUNT_OF(s->parts), "parts");
+    s->parts[s->nparts].begin = s->n;
+    vsnprintf(s->parts[s->nparts++].what, sizeof s->parts->what, fmt, ap);
+    va_end(ap);
+}
+
 static void put_value(Side *s, double v)
 {
     REQUIRE(s->n < ROOM, "room");
@@ -469,8 +485,9 @@ static void put_value(Side *s, double v)
 static void collect(Side *s, const Case *c)
 {
     static double v[1 << 17];
-    s->n = 0;
+    s->n = s->nparts = 0;
     for (int k = 0; k < TENSORS; k++) {
+        put_part(s, "tensor %d [%lld] of %d dims: p", k, (long long)c->numel[k], c->ndim[k]);
         for (int64_t i = 0; i < c->numel[k]; i++)
             put_value(s, elem_get(s->p[k], dtype_internal(c->dtype[k]), i));
         for (size_t i = 0; i < dsopt_state_count(s->opt); i++) {
@@ -480,6 +497,7 @@ static void collect(Side *s, const Case *c)
                             ? strcmp(dsopt_tensor_name(s->opt, (size_t)info.tensor), names[k]) == 0
                             : k == 0;
             if (!mine) continue;
+            put_part(s, "tensor %d: %s", k, info.path);
             REQUIRE(info.count <= (int64_t)COUNT_OF(v) &&
                         dsopt_state_read(s->opt, i, DSOPT_F64, v, info.count) == DSOPT_OK,
                     "state %s of %lld values", info.path, (long long)info.count);
@@ -490,6 +508,7 @@ static void collect(Side *s, const Case *c)
         dsopt_export_info info = {.size = sizeof info};
         REQUIRE(dsopt_export_info_read(s->opt, i, &info) == DSOPT_OK, "export");
         REQUIRE(dsopt_export_read(s->opt, i, v, info.count) == DSOPT_OK, "export");
+        put_part(s, "export %s", info.name);
         bool tensors = strcmp(info.rate, "tensor") == 0;
         for (int64_t j = 0; j < info.count; j++) {
             size_t at = (size_t)j;
@@ -503,10 +522,17 @@ int main(int argc, char **argv)
 {
     long count = argc > 1 ? atol(argv[1]) : 40;
     uint64_t first = argc > 2 ? strtoull(argv[2], NULL, 10) : 1;
-    static Side s[SIDES] = {{"interp", NULL, 1}, {"interp", NULL, 1}, {"c", NULL, 1},
-                            {"c", "sse2", 2},    {"c", "avx2", 3},    {"cc", NULL, 2}};
+    static const struct {
+        const char *backend, *isa;
+        int threads;
+    } kinds[SIDES] = {{"interp", NULL, 1}, {"interp", NULL, 1}, {"c", NULL, 1},
+                      {"c", "sse2", 2},    {"c", "avx2", 3},    {"cc", NULL, 2}};
+    static Side s[SIDES];
     static Case c;
     for (int k = 0; k < SIDES; k++) {
+        s[k].backend = kinds[k].backend;
+        s[k].isa = kinds[k].isa;
+        s[k].threads = kinds[k].threads;
         dsopt_config cfg = {.size = sizeof cfg, .backend = s[k].backend, .isa = s[k].isa,
                             .threads = s[k].threads, .seed = 99};
         s[k].open = (k < SIDES - 1 || argc > 3) &&
@@ -536,10 +562,12 @@ int main(int argc, char **argv)
                 while (at < s[0].n && at < s[k].n &&
                        memcmp(&s[0].values[at], &s[k].values[at], sizeof(double)) == 0)
                     at++;
-                CHECK(s[0].n == s[k].n && at == s[0].n,
-                      "module %ld on %s %s, side %d, step %d: value %zu of %zu is %a, interp has %a\n%s", i,
-                      s[k].backend, s[k].isa ? s[k].isa : "", k, number, at, s[0].n,
-                      s[k].values[at], s[0].values[at], c.text);
+                size_t part = 0;
+                while (part + 1 < s[0].nparts && s[0].parts[part + 1].begin <= at) part++;
+                if (s[0].n == s[k].n && at == s[0].n) continue;
+                REQUIRE(false, "module %ld, side %d, step %d, %s %zu is %a, interp has %a\n%s", i, k,
+                        number, s[0].parts[part].what, at - s[0].parts[part].begin,
+                        s[k].values[at], s[0].values[at], c.text);
             }
         for (int k = 0; k < SIDES; k++)
             if (s[k].open) dsopt_optimizer_destroy(s[k].opt);
