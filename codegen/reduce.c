@@ -115,23 +115,15 @@ double reduce_vector(ReduceOp op, const double *x, const double *y, size_t n,
     return tree_root(op, &t);
 }
 
-static void widen(double *out, const void *x, DType type, size_t first, size_t n)
+double reduce_filled(ReduceOp op, size_t n, ReduceFill fill, const void *arg)
 {
-    for (size_t i = 0; i < n; i++)
-        out[i] = type == DT_F32   ? (double)((const float *)x)[first + i]
-                 : type == DT_F64 ? ((const double *)x)[first + i]
-                                  : (double)((const unsigned char *)x)[first + i];
-}
-
-double reduce_array(ReduceOp op, const void *x, DType x_type, const void *y, DType y_type, size_t n)
-{
-    double wide_x[DS_CHUNK], wide_y[DS_CHUNK];
+    double x[DS_CHUNK], y[DS_CHUNK];
+    bool two = reduce_info[op].arity > 1;
     Tree t = {.depth = 0};
     for (size_t i = 0; i < n; i += DS_CHUNK) {
         size_t count = n - i < DS_CHUNK ? n - i : DS_CHUNK;
-        widen(wide_x, x, x_type, i, count);
-        if (y) widen(wide_y, y, y_type, i, count);
-        tree_push(op, &t, reduce_chunk(op, wide_x, y ? wide_y : NULL, count, NULL), true);
+        fill(arg, i, count, x, y);
+        tree_push(op, &t, reduce_chunk(op, x, two ? y : NULL, count, NULL), true);
     }
     return tree_root(op, &t);
 }

@@ -31,9 +31,9 @@ double reduce_chunk(ReduceOp op, const double *x, const double *y, size_t n,
  * tree. */
 double reduce_vector(ReduceOp op, const double *x, const double *y, size_t n,
                      const unsigned char *present);
-/* An array of f32, f64 or bool (a byte), reduced as a tensor of that length. */
-double reduce_array(ReduceOp op, const void *x, DType x_type, const void *y, DType y_type,
-                    size_t n);
+/* The same of n values that `fill` writes, chunk by chunk: x[0 … count) and for dot y. */
+typedef void (*ReduceFill)(const void *arg, size_t first, size_t count, double *x, double *y);
+double reduce_filled(ReduceOp op, size_t n, ReduceFill fill, const void *arg);
 /* a[i] = merge(a[i], b[i]). */
 void reduce_merge_array(ReduceOp op, double *a, const double *b, size_t n);
 

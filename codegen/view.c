@@ -1,4 +1,4 @@
-/* view.c - dims and tiles: view.h.
+/* view.c - dims, tiles and the choice of a body: view.h.
  *
  * Requires a tensor whose elements can be counted (validated by the caller). Tensors without
  * elements have no tiles.
@@ -8,6 +8,7 @@
  *     BLOCK of 5000, [9000]  ->  {0, count 4096, runs 2, last 4000} {4096, count 904, runs 2, last 0}
  */
 #include "view.h"
+#include "plan.h"
 
 static int64_t divide_up(int64_t a, int64_t b)
 {
@@ -152,4 +153,28 @@ size_t view_rows(const ViewDims *d, int64_t tensor, DsRow *out)
     for (int64_t m = 0; m < d->mats; m++)
         count += matrix_rows(d, tensor, m, out + count);
     return count;
+}
+
+/* ---- which body ------------------------------------------------------------------------------ */
+
+static double select_value(const IrModule *m, const Ins *i, const double *value,
+                           const double *block)
+{
+    double x[3] = {0};
+    if (i->op == IR_CONST) return i->lit.num;
+    if (i->op == IR_LOAD) return block[m->slots[i->lit.slot].index];
+    for (int k = 0; k < ir_arity(i); k++) x[k] = value[i->arg[k]];
+    return i->op == IR_ROUND ? (double)(float)x[0] : ir_eval((Op)i->op, true, x[0], x[1], x[2]);
+}
+
+bool select_eval(const IrModule *m, Arena *a, double *block)
+{
+    const IrBody *b = m->select;
+    double *value = ARENA_ARRAY(a, double, b->n + 1);
+    if (!value) return false;
+    for (IrRef r = 0; r < b->n; r++) value[r] = select_value(m, &b->ins[r], value, block);
+    for (uint32_t s = 0; s < b->nstores; s++)
+        if (b->stores[s].guard == IR_NONE || value[b->stores[s].guard] != 0)
+            block[m->slots[b->stores[s].slot].index] = value[b->stores[s].value];
+    return true;
 }

@@ -1,5 +1,5 @@
-/* view.h - how a body sees a tensor: its rows, columns and matrices, the length of its vectors, and the
- * chunks or tiles in which its elements are worked on: the table of work of an executor.
+/* view.h - how a body sees a tensor: its rows, columns and matrices, the tiles in which elements are
+ * worked on, and which body a tensor runs. The same for every executor.
  *
  * A flat body works on chunks of DS_CHUNK elements. The other views work on tiles of one matrix:
  * k = 16 * max(1, 256 / cols) rows, in strips of at most DS_CHUNK columns, in the order matrix, rows,
@@ -31,4 +31,7 @@ int64_t view_length(const ViewDims *d, Rate rate);
 int64_t view_partials(const ViewDims *d, Rate rate);
 /* All chunks or tiles of a tensor, written from `out` on; NULL: only counts. */
 size_t view_rows(const ViewDims *d, int64_t tensor, DsRow *out);
+/* Evaluates m->select for a tensor whose properties are in `block` (LEVEL_TENSOR; rows and cols of
+ * the last two axes), and leaves SLOT_ARM and SLOT_BLOCK there. False: out of memory. */
+bool select_eval(const IrModule *m, Arena *a, double *block);
 #endif

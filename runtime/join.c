@@ -41,16 +41,55 @@ static double join_rows(const OptEntry *e, const LiveTensor *l, const PlanReduce
     return n == 1 ? *v : reduce_tree(op, v, n, stride, NULL);
 }
 
+/* One argument of a reduction of vectors. */
+typedef struct VectorArg {
+    const void *at; /* NULL: `value`, of all */
+    DType type;
+    size_t each; /* so many indices share a value: those of a matrix; else 1 */
+    double value;
+} VectorArg;
+typedef struct VectorArgs {
+    VectorArg x, y;
+    size_t first; /* of the vector */
+} VectorArgs;
+
+static VectorArg vector_arg(const OptEntry *e, uint32_t live, const PlanReduce *r, uint32_t vec,
+                            DType type, Rate rate, Place place)
+{
+    const ViewDims *d = &e->live[live].dims;
+    if (vec == UINT32_MAX) return (VectorArg){.value = *place_of(e, live, place)};
+    bool shared = rate == RATE_MATRIX && r->arg_rate != RATE_MATRIX;
+    int64_t each = shared ? view_length(d, r->arg_rate) / d->mats : 1;
+    return (VectorArg){.at = e->tensor_rows[live].ptr[vec], .type = type, .each = (size_t)each};
+}
+
+static void fill_arg(const VectorArg *a, size_t first, size_t count, double *out)
+{
+    for (size_t i = 0; i < count; i++) {
+        size_t k = a->each > 1 ? (first + i) / a->each : first + i;
+        out[i] = !a->at              ? a->value
+                 : a->type == DT_F32 ? (double)((const float *)a->at)[k]
+                 : a->type == DT_F64 ? ((const double *)a->at)[k]
+                                     : (double)((const unsigned char *)a->at)[k];
+    }
+}
+
+static void fill_args(const void *arg, size_t first, size_t count, double *x, double *y)
+{
+    const VectorArgs *a = arg;
+    fill_arg(&a->x, a->first + first, count, x);
+    fill_arg(&a->y, a->first + first, count, y);
+}
+
 /* Part [first, first + n) of a vector. */
 static double join_vector(const OptEntry *e, uint32_t live, const PlanReduce *r, ReduceOp op,
                           size_t first, size_t n)
 {
-    void *const *ptr = e->tensor_rows[live].ptr;
-    const char *x = ptr[r->vec], *y = NULL;
-    x += first * (size_t)dtype_size(r->vec_type);
+    VectorArgs a = {.first = first};
+    a.x = vector_arg(e, live, r, r->vec, r->vec_type, r->vec_rate, r->arg);
     if (reduce_info[op].arity > 1)
-        y = (const char *)ptr[r->vec2] + first * (size_t)dtype_size(r->vec2_type);
-    return reduce_array(op, x, r->vec_type, y, r->vec2_type, n);
+        a.y = vector_arg(e, live, r, r->vec2, r->vec2_type, r->vec2_rate, r->arg2);
+    return reduce_filled(op, n, fill_args, &a);
 }
 
 static double join_tensor(const OptEntry *e, uint32_t live, const PlanReduce *r, ReduceOp op)

@@ -109,32 +109,33 @@ static uint32_t find_kind(dsopt_optimizer *opt, const uint32_t *bodies, size_t *
     return opt->nkinds - 1;
 }
 
-/* Of empty tensors no products: their other dimensions may be of any size. */
-static IrSizes sizes_of(const TensorInfo *t)
+static double select_result(const OptEntry *e, const TensorInfo *t, SlotKind kind)
 {
-    if (t->numel > 0) return ir_sizes(t->shape, t->ndim);
-    return (IrSizes){.ndim = t->ndim,
-                     .rows = t->ndim < 2 ? 1 : t->shape[t->ndim - 2],
-                     .cols = t->ndim < 2 ? 0 : t->shape[t->ndim - 1],
-                     .first = t->shape[0]};
+    for (uint32_t i = 0; i < e->m->nslots; i++)
+        if (e->m->slots[i].kind == kind) return t->block[e->m->slots[i].index];
+    return 0;
 }
 
 static dsopt_status choose_body(dsopt_optimizer *opt, OptEntry *e, const TensorInfo *t,
                                 uint32_t *body)
 {
-    IrSizes sizes = sizes_of(t);
-    double block = 0;
-    bool fits = ir_select(e->m, &sizes, body, &block);
-    if (*body >= e->m->nbodies)
+    double arm = 0, block = 0;
+    if (e->m->select) {
+        if (!select_eval(e->m, &opt->arena, t->block)) return error_oom(opt->ctx);
+        arm = select_result(e, t, SLOT_ARM);
+        block = select_result(e, t, SLOT_BLOCK);
+    }
+    if (!(arm >= 0 && arm < e->m->nbodies))
         return error_set(opt->ctx, DSOPT_INTERNAL, "tensor '%s': '%s' has no body for its shape",
                          t->name, opt->prog->name);
+    *body = (uint32_t)arm;
+    View view = e->m->bodies[*body].view;
     if (t->live < 0) return DSOPT_OK;
-    if (!fits)
+    if (view == VIEW_BLOCK && !(block >= 1 && block == floor(block) && block <= 0x1p53))
         return error_set(opt->ctx, DSOPT_INVALID_TENSOR,
                          "tensor '%s': '%s' would see it in blocks of %g elements: a whole number "
                          "from 1 is wanted",
                          t->name, opt->prog->name, block);
-    View view = e->m->bodies[*body].view;
     ViewDims d = e->live[t->live].dims = view_dims(view, t->ndim, t->shape, (int64_t)block);
     ExecTensor *x = &e->x.tensors[t->live];
     x->body = *body;
