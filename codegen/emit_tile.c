@@ -342,7 +342,7 @@ static void emit_scratch(const Emitter *e)
     for (uint32_t i = 0; i < e->nregs; i++, at += TILE_PITCH)
         sb_printf(e->out, "    char *r%u = scratch + %u;\n", (unsigned)i, (unsigned)at);
     for (uint32_t i = 0; i < e->nvectors; i++, at += TILE_PITCH)
-        sb_printf(e->out, "    char *x%u = scratch + %u;\n", (unsigned)e->vectors[i],
+        sb_printf(e->out, "    char *z%u = scratch + %u;\n", (unsigned)e->vectors[i],
                   (unsigned)at);
     if (at > e->uses->scratch_bytes) e->uses->scratch_bytes = at;
 }

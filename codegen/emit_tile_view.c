@@ -98,6 +98,8 @@ void tile_emit_buffers(const Emitter *e)
         VectorAt at = emit_vector_at(e->p, e->v->body, ref);
         sb_printf(e->out, "        char *p%u = (char *)t->ptr[%u] + (%s) * %d;\n", (unsigned)ref,
                   (unsigned)at.ptr, vector_offset(rate), dtype_size(at.memory));
+        /* Of a column vector x may come to point into the vector itself: each row begins anew. */
+        sb_printf(e->out, "        char *x%u = z%u;\n", (unsigned)ref, (unsigned)ref);
         if (!(rate & AXIS_COL)) continue;
         tile_use(e, spread_op(at, rate));
         sb_printf(e->out, "        if (flat) %s(row->last < step ? row->last : step, w, x%u, p%u);\n",

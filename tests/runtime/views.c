@@ -477,7 +477,7 @@ __attribute__((format(printf, 2, 3))) static void put_part(Side *s, const char *
 
 static void put_value(Side *s, double v)
 {
-    REQUIRE(s->n < ROOM, "room");
+    if (s->n >= ROOM) REQUIRE(false, "room");
     s->values[s->n++] = isnan(v) ? NAN : v;
 }
 
