@@ -2,8 +2,8 @@
 # The rules of examples/rules against the recorded runs that their `# replay:` lines name: in f64
 # within 1e-12, states included, and in f32 as users run them.
 #
-#   in:  DSOPTC SOURCE;  # replay: yogi.optax lr=@learning_rate b1=@b1; m=mu v=nu
-#   out: "yogi: worst: abs … at step …"; exit status 1 at the first that differs
+#   in:  DSOPTC SOURCE;  # replay: sgd.torch-momentum lr=@lr b=@momentum; m=momentum_buffer
+#   out: "heavy_ball: worst: abs … at step …"; exit status 1 at the first that differs
 set -euo pipefail
 dsoptc=$1 source=$2
 count=0
@@ -12,7 +12,7 @@ for rule in "$source"/examples/rules/*.opt; do
     line=$(sed -n 's/^# replay: //p' "$rule")
     [ -n "$line" ] || { echo "FAILED: $rule has no '# replay:' line"; exit 1; }
     hypers=${line%%;*} states=${line#*;}
-    file=$source/tests/data/examples/${hypers%% *}.f64.vec
+    file=$source/tests/data/vectors/${hypers%% *}.f64.vec
     options=()
     for hyper in ${hypers#* }; do options+=(--set "$hyper"); done
     for state in $states; do options+=(--state "$state"); done
@@ -24,4 +24,4 @@ for rule in "$source"/examples/rules/*.opt; do
     echo "$name: $(tail -n 1 <<<"$exact")"
     count=$((count + 1))
 done
-[ $count -ge 5 ] || { echo "FAILED: $count rules"; exit 1; }
+[ $count -ge 4 ] || { echo "FAILED: $count rules"; exit 1; }
