@@ -16,6 +16,9 @@ typedef struct BenchRule {
     const char *name;    /* standard library name */
     const char *defines; /* as dsopt_program_options.defines, or NULL */
     const char *torch;   /* how bench_torch.py calls it; NULL: torch has none */
+    const char *text;    /* a rule of the benchmark's own; NULL: the standard library's */
+    bool matrix;         /* tensors are square matrices */
+    int bytes_read;      /* per element, where the plan's count is not what moves; 0: the plan's */
 } BenchRule;
 
 typedef struct BenchCase {
@@ -23,6 +26,7 @@ typedef struct BenchCase {
     const char *dtype; /* "f32", "bf16": p, g and states */
     int threads;
     int64_t tensors, elements;     /* elements: of all tensors together */
+    int64_t rows;                  /* of a tensor; 0: it has one dimension */
     int bytes_read, bytes_written; /* per element, by the plan */
 } BenchCase;
 

@@ -66,6 +66,7 @@ static dsopt_status make_optimizer(DsoptRun *r, const BenchCase *bc)
 {
     bool bf16 = is_narrow(bc->dtype);
     int64_t each = bc->elements / bc->tensors;
+    int64_t shape[2] = {bc->rows ? bc->rows : each, bc->rows ? each / bc->rows : 1};
     size_t bytes = bf16 ? 2 : 4;
     dsopt_tensor *t = calloc((size_t)bc->tensors, sizeof *t);
     char(*names)[16] = calloc((size_t)bc->tensors, sizeof *names);
@@ -79,8 +80,8 @@ static dsopt_status make_optimizer(DsoptRun *r, const BenchCase *bc)
             snprintf(names[i], sizeof *names, "w%05d", (int)i);
             t[i] = (dsopt_tensor){.size = sizeof *t,
                                   .name = names[i],
-                                  .ndim = 1,
-                                  .shape = &each,
+                                  .ndim = bc->rows ? 2 : 1,
+                                  .shape = shape,
                                   .param = (char *)r->p + (size_t)(i * each) * bytes,
                                   .grad = (char *)r->g + (size_t)(i * each) * bytes,
                                   .dtype = bf16 ? DSOPT_BF16 : DSOPT_F32};
@@ -98,8 +99,8 @@ static IrModule *rule_module(Arena *a, const BenchRule *rule, const char *dtype)
 {
     SourceSet sources = {.arena = a};
     DiagSink diags = {.arena = a, .sources = &sources};
-    size_t len;
-    const char *text = stdlib_text(rule->name, &len);
+    size_t len = rule->text ? strlen(rule->text) : 0;
+    const char *text = rule->text ? rule->text : stdlib_text(rule->name, &len);
     const char *defines[1] = {rule->defines};
     FrontendOptions fo = {.defines = defines, .ndefines = rule->defines ? 1 : 0};
     int file = text ? source_add(&sources, rule->name, text, len) : -1;
@@ -115,7 +116,7 @@ static bool state_storage(const BenchRule *rule, const char *dtype, char *out, s
     const IrModule *m = rule_module(&a, rule, dtype);
     for (uint32_t i = 0; m && i < m->nslots; i++) {
         const Slot *s = &m->slots[i];
-        if (s->kind != SLOT_STATE || !rate_is_elementwise(s->rate)) continue;
+        if (s->kind != SLOT_STATE || !rate_is_element(s->rate)) continue;
         size_t n = strlen(out);
         snprintf(out + n, size - n, "%s%s=%s", n ? "," : "", s->name, dtype);
     }
@@ -136,7 +137,10 @@ bool open_dsopt(Contestant *c, const char *name, const char *backend, const Benc
     dsopt_program_options po = {
         .size = sizeof po, .defines = bc->rule->defines, .storage = storage};
     dsopt_status st = dsopt_context_create(&config, &r->ctx);
-    if (st == DSOPT_OK) st = dsopt_program_load(r->ctx, bc->rule->name, &po, &r->prog);
+    if (st == DSOPT_OK && bc->rule->text)
+        st = dsopt_program_compile(r->ctx, bc->rule->text, "<bench>", &po, &r->prog);
+    else if (st == DSOPT_OK)
+        st = dsopt_program_load(r->ctx, bc->rule->name, &po, &r->prog);
     if (st == DSOPT_OK) st = make_optimizer(r, bc);
     if (st == DSOPT_OK) return true;
     fprintf(stderr, "%s cannot take part: %s\n", name, dsopt_error_message(r->ctx));
@@ -153,7 +157,8 @@ bool bench_bytes(const BenchRule *rule, const char *dtype, int *bytes_read, int 
         DType *storage = ARENA_ARRAY(&a, DType, m->nelem);
         for (uint32_t i = 0; i < m->nelem; i++) storage[i] = is_narrow(dtype) ? DT_BF16 : DT_F32;
         Variant *v = plan_variant(&a, plan_make(&a, m), 0, storage);
-        for (uint32_t k = 0; k < v->nkernels; k++) {
+        if (rule->bytes_read) *bytes_read = rule->bytes_read;
+        for (uint32_t k = 0; k < v->nkernels && !rule->bytes_read; k++) {
             *bytes_read += v->kernels[k].bytes_read;
             *bytes_written += v->kernels[k].bytes_written;
         }

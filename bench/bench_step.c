@@ -15,13 +15,25 @@
 #include <string.h>
 
 enum { CONTESTANTS = 5 };
+#define RULES "adamw,lion,sgd-momentum,adamw-clip,lamb,prodigy,adafactor,came,norm"
 
 static const char *const dtypes[] = {"f32", "bf16"};
 
-static const BenchRule rules[] = {{"adamw", "adamw", NULL, "adamw"},
-                                  {"lion", "lion", NULL, NULL},
-                                  {"sgd-momentum", "sgd", "use_momentum=1", "sgd-momentum"},
-                                  {"lamb", "lamb", NULL, NULL}};
+static const BenchRule rules[] = {
+    {.label = "adamw", .name = "adamw", .torch = "adamw"},
+    {.label = "lion", .name = "lion"},
+    {.label = "sgd-momentum", .name = "sgd", .defines = "use_momentum=1", .torch = "sgd-momentum"},
+    {.label = "adamw-clip", .name = "adamw", .defines = "clip=1", .torch = "adamw-clip"},
+    {.label = "lamb", .name = "lamb"},
+    {.label = "prodigy", .name = "prodigy"},
+    {.label = "adafactor", .name = "adafactor", .matrix = true, .torch = "adafactor"},
+    {.label = "came", .name = "came", .matrix = true},
+    /* Reads the gradient and moves nothing else: beside the stream, a norm over a plain read. */
+    {.label = "norm",
+     .name = "norm",
+     .text = "optimizer norm {\n  n = norm[all](g)\n  when n < 0 { p := g }\n  export n\n}\n",
+     .bytes_read = 4},
+};
 
 typedef struct Settings {
     const char *rules, *dtypes, *sizes, *threads, *torch;
@@ -58,8 +70,8 @@ static bool parse_size(const char *s, int64_t *tensors, int64_t *elements)
 static int usage(void)
 {
     fprintf(stderr,
-            "bench_step [--rules adamw,lion,sgd-momentum,lamb] [--dtypes f32,bf16] [--sizes "
-            "4K,64K,1M,16M,64M,10000x100]\n"
+            "bench_step [--rules " RULES "] [--dtypes f32,bf16]\n"
+            "           [--sizes 4K,64K,1M,16M,64M,10000x100]\n"
             "           [--threads 1,2] [--rounds 31] [--torch PYTHON] [--csv] [--no-latency]\n");
     return 2;
 }
@@ -100,10 +112,19 @@ static void print_case(const BenchCase *bc, Contestant *cs, int n, const Setting
     fflush(stdout);
 }
 
+/* A matrix as square as powers of two make it. */
+static int64_t rows_of(int64_t elements)
+{
+    int64_t rows = 1;
+    while (rows * rows * 2 < elements && elements % (rows * 2) == 0) rows *= 2;
+    return rows;
+}
+
 static void run_case(BenchCase *bc, const Settings *s)
 {
     Contestant cs[CONTESTANTS];
     int n = 0, steps[CONTESTANTS];
+    bc->rows = bc->rule->matrix ? rows_of(bc->elements / bc->tensors) : 0;
     if (!bench_bytes(bc->rule, bc->dtype, &bc->bytes_read, &bc->bytes_written)) {
         fprintf(stderr, "%s does not compile\n", bc->rule->name);
         exit(1);
@@ -185,7 +206,7 @@ int main(int argc, char **argv)
                                           {"torch", 1, NULL, 'p'}, {"rounds", 1, NULL, 'n'},
                                           {"csv", 0, NULL, 'c'},   {"no-latency", 0, NULL, 'l'},
                                           {"help", 0, NULL, 'h'},  {0}};
-    Settings s = {.rules = "adamw,lion,sgd-momentum,lamb",
+    Settings s = {.rules = RULES,
                   .dtypes = "f32,bf16",
                   .sizes = "4K,64K,1M,16M,64M,10000x100",
                   .threads = "1,2",

@@ -67,12 +67,13 @@ bool open_torch(Contestant *c, const char *name, const char *python, const Bench
 {
     if (!bc->rule->torch) return false;
     Torch *t = calloc(1, sizeof *t);
-    char threads[16], tensors[24], elements[24], line[64];
+    char threads[16], tensors[24], elements[24], rows[24], line[64];
     const char *mode = strcmp(name, "torch-fused") ? "foreach" : "fused";
     *c = (Contestant){.name = name, .run = run_torch, .close = close_torch, .self = t};
     snprintf(threads, sizeof threads, "%d", bc->threads);
     snprintf(tensors, sizeof tensors, "%lld", (long long)bc->tensors);
     snprintf(elements, sizeof elements, "%lld", (long long)bc->elements);
+    snprintf(rows, sizeof rows, "%lld", (long long)bc->rows);
     char *argv[] = {(char *)python,
                     BENCH_DIR "/bench_torch.py",
                     (char *)bc->rule->torch,
@@ -81,6 +82,7 @@ bool open_torch(Contestant *c, const char *name, const char *python, const Bench
                     threads,
                     tensors,
                     elements,
+                    rows,
                     NULL};
     if (t && start(t, python, argv) && fgets(line, sizeof line, t->from) &&
         !strcmp(line, "ready\n"))
