@@ -5,6 +5,7 @@
  */
 #include "cli.h"
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -12,8 +13,22 @@
 typedef struct Compiled {
     IrModule *m;
     Plan *plan;
-    Variant *variant;
+    Variant *variant; /* of the arm that was asked for */
+    DType *storage;
 } Compiled;
+
+/* --arm=N: which of the module's bodies; 0 where it was not given. */
+static bool choose_arm(Session *s, const IrModule *m, uint32_t *arm)
+{
+    const char *given = s->options->value[OPT_ARM];
+    char *end = NULL;
+    unsigned long n = given ? strtoul(given, &end, 10) : 0;
+    *arm = (uint32_t)n;
+    if (!given || (*given >= '0' && *given <= '9' && !*end && n < m->nbodies)) return true;
+    cli_error("--arm '%s': '%s' has %s%u", given, m->name, m->nbodies > 1 ? "arms 0 to " : "arm ",
+              (unsigned)m->nbodies - 1);
+    return false;
+}
 
 static bool compile_rule(Session *s, Compiled *c)
 {
@@ -25,10 +40,27 @@ static bool compile_rule(Session *s, Compiled *c)
         cli_error("%s", why.text);
         return false;
     }
+    uint32_t arm;
+    if (!choose_arm(s, c->m, &arm)) return false;
     lint_storage(&s->diags, c->m, storage);
+    c->storage = storage;
     c->plan = plan_make(s->arena, c->m);
-    c->variant = plan_variant(s->arena, c->plan, 0, storage);
+    c->variant = plan_variant(s->arena, c->plan, arm, storage);
     return true;
+}
+
+/* Text about every arm, or the one that was asked for. */
+static void print_arms(Session *s, const Compiled *c, StrBuf *out,
+                       void (*print)(const Plan *p, const Variant *v, StrBuf *out))
+{
+    if (s->options->value[OPT_ARM]) {
+        print(c->plan, c->variant, out);
+        return;
+    }
+    for (uint32_t b = 0; b < c->m->nbodies; b++) {
+        if (b) sb_puts(out, "\n");
+        print(c->plan, plan_variant(s->arena, c->plan, b, c->storage), out);
+    }
 }
 
 static bool add_text(Session *s, const char *path, const StrBuf *b)
@@ -57,7 +89,7 @@ static bool emit_compiled(Session *s, const char *stage, StrBuf *out)
     Compiled c;
     if (!compile_rule(s, &c)) return false;
     if (!strcmp(stage, "ir")) ir_print(c.m, out);
-    if (!strcmp(stage, "plan")) plan_print(c.plan, c.variant, out);
+    if (!strcmp(stage, "plan")) print_arms(s, &c, out, plan_print);
     if (!strcmp(stage, "tile")) return emit_tile_c(c.plan, c.variant, out);
     if (!strcmp(stage, "c")) return emit_standalone_c(c.plan, c.variant, out, NULL);
     if (!strcmp(stage, "cuda")) return emit_cuda(c.plan, c.variant, out);
@@ -362,7 +394,7 @@ int cmd_explain(Arena *a, const Options *o)
     bool ok = session_open(&s, a, o, o->inputs.v[0]) && compile_rule(&s, &c);
     if (!session_finish(&s) || !ok) return EXIT_INPUT;
     StrBuf out = {.arena = a};
-    plan_explain(c.plan, c.variant, &out);
+    print_arms(&s, &c, &out, plan_explain);
     fputs(out.text, stdout);
     return EXIT_OK;
 }

@@ -67,7 +67,8 @@ static void set_up(Session *s, Arena *a, const Options *o)
                                     .ndefines = o->defines.n,
                                     .include_dirs = o->includes.v,
                                     .ninclude_dirs = o->includes.n,
-                                    .rule = o->value[OPT_RULE]};
+                                    .rule = o->value[OPT_RULE],
+                                    .entry = o->value[OPT_ENTRY]};
     set_up_warnings(s);
 }
 

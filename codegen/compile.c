@@ -8,6 +8,7 @@
  *     plan_make(&arena, m);
  */
 #include "compile.h"
+#include <string.h>
 
 typedef struct Wanted {
     bool guard_gradients, rule_optional;
@@ -22,6 +23,21 @@ static bool has_optimizer(const Ast *ast)
     return false;
 }
 
+/* Whether the rule has the entry point that was asked for. */
+static bool has_entry(DiagSink *d, const Rule *rule, const char *entry)
+{
+    const char **names = ARENA_ARRAY(d->arena, const char *, rule->nentries + 1);
+    for (size_t i = 0; i < rule->nentries; i++) {
+        names[i] = rule->entries[i].name;
+        if (entry && !strcmp(names[i], entry)) return true;
+    }
+    if (!entry || !strcmp(entry, "step")) return true;
+    Diag *x = diag_report(d, DIAG_UNKNOWN_ENTRY, rule->item->name.span, rule->name, entry);
+    const char *near = diag_suggest(entry, names, rule->nentries);
+    if (near) diag_hint(d, x, "did you mean '%s'?", near);
+    return false;
+}
+
 static IrModule *compile(Arena *a, DiagSink *d, int file, const FrontendOptions *o, const Wanted *w)
 {
     Ast ast = {0};
@@ -31,8 +47,11 @@ static IrModule *compile(Arena *a, DiagSink *d, int file, const FrontendOptions 
         return NULL;
     }
     Rule *rule = frontend_check(a, d, &ast, o);
-    if (!rule) return NULL;
-    LowerOptions lower = {.compute_f64 = o->compute_f64, .guard_gradients = w->guard_gradients};
+    if (!rule || !has_entry(d, rule, o->entry)) return NULL;
+    bool step = !o->entry || !strcmp(o->entry, "step");
+    LowerOptions lower = {.compute_f64 = o->compute_f64,
+                          .entry = step ? NULL : o->entry,
+                          .guard_gradients = w->guard_gradients && step};
     IrModule *m = ir_lower(a, d, rule, &lower);
     if (!m) return NULL;
     StrBuf why = {.arena = a};

@@ -359,6 +359,7 @@ typedef struct FrontendOptions {
                          1e-3), k = 5) { use cautious }" (what the file lacks is looked for in the
                          standard library); NULL: the only one, or the last */
     bool compute_f64; /* types element-like values f64 (the oracle's lowering) */
+    const char *entry; /* what compile_source lowers: NAME of an entry point; NULL: the step */
 } FrontendOptions;
 
 /* The tokens of a file as text (--emit=tokens), statement ends put in. */

@@ -87,6 +87,13 @@ run 0 explain lamb && says '44 bytes per element' && says '3 sweeps'
 run 0 explain adamw && says '28 bytes per element'
 run 0 explain lamb -D wd=0.1 && says '[+] 0[.]1 [*] p'
 run 0 explain adamw -D clip=1 && says '32 bytes per element' && says '2 sweeps'
+run 0 explain adafactor && says 'arm 0 [(]matrices' && says 'arm 1: 2 sweeps'
+run 0 explain --arm=1 adafactor && says 'arm 1: 2 sweeps'
+run 0 --emit=plan adafactor && says '^body 0 view matrix' && says '^body 1 view flat'
+run 1 explain --arm=2 adafactor && says 'arms 0 to 1'
+run 0 --emit=ir --entry=eval schedule_free_adamw && says '^body schedule_free_adamw eval'
+run 0 --entry=train schedule_free_adamw -o train.c && made train.c train.h
+run 1 explain --entry=evil schedule_free_adamw && says "did you mean 'eval'"
 run 0 --list && says '^adamw '
 run 0 --help && says '--storage'
 run 0 help && says '--storage'

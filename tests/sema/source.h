@@ -55,6 +55,7 @@ static inline void program_read(Arena *a, const char *path, Program *p)
         char *value;
         if ((value = directive(a, line, "define"))) defines[p->options.ndefines++] = value;
         if ((value = directive(a, line, "rule"))) p->options.rule = value;
+        if ((value = directive(a, line, "entry"))) p->options.entry = value;
         if ((value = directive(a, line, "compute")))
             p->options.compute_f64 = strcmp(value, "f64") == 0;
         if (directive(a, line, "guard")) p->guard = true;
