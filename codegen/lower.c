@@ -41,9 +41,7 @@ static void lower_state(Lower *l, const Stmt *s)
     if (first != IR_NONE) {
         IrRef guard = l->guard;
         l->guard = first;
-        l->initial = true;
         IrRef init = lower_as_stored(l, sym, lower_value(l, s->value));
-        l->initial = false;
         l->guard = guard;
         value = lower_choose(l, first, init, load);
         written = first;
@@ -120,13 +118,18 @@ static void join(Lower *l, IrRef c, const Change *then, const Change *otherwise)
     set_value(l, s, lower_choose(l, c, a, b), w);
 }
 
-/* `init { }` holds where the tensor's state begins. */
+/* `init { }` */
+static bool is_init(const Stmt *s)
+{
+    return s->kind == ST_WHEN && s->cond->kind == EX_NAME && s->cond->sym->kind == SYM_GIVEN &&
+           s->cond->sym->given == GIVEN_FIRST;
+}
+
+/* It holds where the tensor's state begins. */
 static IrRef when_condition(Lower *l, const Stmt *s)
 {
-    const Expr *e = s->cond;
-    bool init = e->kind == EX_NAME && e->sym->kind == SYM_GIVEN && e->sym->given == GIVEN_FIRST;
-    if (init && !lower_block_reads_g(l, s->body)) return l->first_t;
-    return lower_value(l, e);
+    if (is_init(s) && !lower_block_reads_g(l, s->body)) return l->first_t;
+    return lower_value(l, s->cond);
 }
 
 static void lower_when(Lower *l, const Stmt *s)
@@ -155,23 +158,30 @@ static void lower_when(Lower *l, const Stmt *s)
     }
 }
 
+static void lower_instance(Lower *l, const Block *b);
+
 static void lower_scope(Lower *l, const Stmt *s)
 {
-    IrRef g = l->entry_g, p = l->entry_p;
+    IrRef g = l->entry_g;
+    bool begun = l->begun;
+    l->begun = false;
     l->entry_g = l->value[l->rule->g->id];
-    l->entry_p = l->value[l->rule->p->id];
-    lower_block(l, s->body);
+    lower_instance(l, s->body);
     l->entry_g = g;
-    l->entry_p = p;
+    l->begun = begun;
 }
 
 /* The arm that this body's tensors take. */
+static const Block *arm_of(const Lower *l, const Stmt *s)
+{
+    return shape_takes(l->path, s) ? s->body : s->else_body;
+}
+
 static void lower_shape(Lower *l, const Stmt *s)
 {
-    bool taken = shape_takes(l->path, s);
     const Stmt *dims = l->dims;
-    const Block *arm = taken ? s->body : s->else_body;
-    if (taken) l->dims = s;
+    const Block *arm = arm_of(l, s);
+    if (arm == s->body) l->dims = s;
     l->arms++;
     if (arm) lower_block(l, arm);
     l->arms--;
@@ -180,6 +190,7 @@ static void lower_shape(Lower *l, const Stmt *s)
 
 static void lower_stmt(Lower *l, const Stmt *s)
 {
+    if (l->begun && (s->kind == ST_STATE || is_init(s))) return; /* done where the rule begins */
     l->b.loc = s->span;
     switch (s->kind) {
     case ST_STATE: lower_state(l, s); return;
@@ -207,6 +218,37 @@ static void lower_stmt(Lower *l, const Stmt *s)
 static void lower_block(Lower *l, const Block *b)
 {
     for (size_t i = 0; i < b->n && !l->overflow; i++) lower_stmt(l, b->stmts[i]);
+}
+
+/* First values of what the arms declare, and their `init` blocks. */
+static void begin_arms(Lower *l, const Block *b)
+{
+    for (size_t i = 0; b && i < b->n && !l->overflow; i++) {
+        const Stmt *s = b->stmts[i], *dims = l->dims;
+        const Block *arm = s->kind == ST_SHAPE ? arm_of(l, s) : NULL;
+        if (s->kind == ST_WHEN && !is_init(s)) {
+            begin_arms(l, s->body);
+            begin_arms(l, s->else_body);
+        }
+        if (!arm) continue;
+        if (arm == s->body) l->dims = s;
+        for (size_t k = 0; k < arm->n; k++)
+            if (arm->stmts[k]->kind == ST_STATE || is_init(arm->stmts[k])) lower_stmt(l, arm->stmts[k]);
+        begin_arms(l, arm);
+        l->dims = dims;
+    }
+}
+
+/* A rule or transform: where it is entered, states take their first values, those of arms too. */
+static void lower_instance(Lower *l, const Block *b)
+{
+    size_t first = 0;
+    for (size_t i = 0; i < b->n; i++)
+        if (b->stmts[i]->kind == ST_STATE || is_init(b->stmts[i])) first = i + 1;
+    for (size_t i = 0; i < first && !l->overflow; i++) lower_stmt(l, b->stmts[i]);
+    begin_arms(l, b);
+    l->begun = true;
+    for (size_t i = first; i < b->n && !l->overflow; i++) lower_stmt(l, b->stmts[i]);
 }
 
 /* ---- the ends of a body --------------------------------------------------------------------- */
@@ -314,24 +356,19 @@ static void store_all(Lower *l)
 static void lower_initial(Lower *l, const Block *b)
 {
     for (size_t i = 0; b && i < b->n && !l->overflow; i++) {
-        const Stmt *s = b->stmts[i];
-        const Expr *e = s->cond;
-        bool init = s->kind == ST_WHEN && e && e->kind == EX_NAME && e->sym->kind == SYM_GIVEN &&
-                    e->sym->given == GIVEN_FIRST;
+        const Stmt *s = b->stmts[i], *dims = l->dims;
         if (s->kind == ST_STATE)
             lower_state(l, s);
         else if (s->kind == ST_SHAPE) {
-            const Stmt *dims = l->dims;
-            bool taken = shape_takes(l->path, s);
-            if (taken) l->dims = s;
-            lower_initial(l, taken ? s->body : s->else_body);
+            const Block *arm = arm_of(l, s);
+            if (arm == s->body) l->dims = s;
+            lower_initial(l, arm);
             l->dims = dims;
-        } else if (init && !lower_block_reads_g(l, s->body)) {
-            lower_when(l, s);
-        } else if (!init) {
+        } else if (!is_init(s)) {
             lower_initial(l, s->body);
             lower_initial(l, s->else_body);
-        }
+        } else if (!lower_block_reads_g(l, s->body))
+            lower_when(l, s);
     }
 }
 
@@ -365,13 +402,16 @@ void lower_body(Lower *l, const Block *block)
     set_entry(l, r->p);
     if (!l->at) set_entry(l, r->g);
     l->entry_g = l->value[r->g->id];
-    l->entry_p = l->value[r->p->id];
+    l->begun = false;
     if (l->at) lower_initial(l, r->body);
     if (l->at && l->at->param) {
         l->slot[l->at->param->id] = l->slot[r->g->id];
         set_entry(l, l->at->param);
     }
-    lower_block(l, block);
+    if (l->at)
+        lower_block(l, block);
+    else
+        lower_instance(l, block);
     if (!l->overflow) store_all(l);
     l->b.b->view = l->view;
 }

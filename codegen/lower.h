@@ -37,7 +37,7 @@ typedef struct Lower {
     const Stmt *dims; /* the arm of `shape` around that names them */
     int arms;         /* of `shape` around */
     bool selecting;   /* the body is the module's `select` */
-    bool initial;     /* in an initial value: p, g and states are those at the rule's entry */
+    bool begun;       /* the rule or transform around has given its states their first values */
     /* by Symbol.id */
     Symbol **syms;
     IrRef *value;        /* now */
@@ -51,8 +51,8 @@ typedef struct Lower {
     uint32_t *memo_of;
     uint8_t *reduced; /* how often in this body, of what all tensors or a group feed */
     uint32_t statement;
-    IrRef entry_g, entry_p; /* as they entered the rule or transform */
-    IrRef guard;            /* conditions around; IR_NONE: none */
+    IrRef entry_g; /* as it entered the rule or transform */
+    IrRef guard;   /* conditions around; IR_NONE: none */
     IrRef first_t, first_g, first_group, first_s; /* nothing was applied yet: of what does not read g,
                                                      of what does, of the group, of all */
     bool overflow;

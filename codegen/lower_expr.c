@@ -68,9 +68,7 @@ static IrRef given_value(Lower *l, const Symbol *s)
     case GIVEN_LEAD: return lower_property(l, "first");
     case GIVEN_REST: return rest_of_first(l);
     case GIVEN_FIRST: return l->first_g;
-    default:
-        if (l->initial) return s == l->rule->p ? l->entry_p : l->entry_g;
-        return l->value[s->id];
+    default: return l->value[s->id];
     }
 }
 
@@ -81,7 +79,6 @@ static IrRef symbol_value(Lower *l, Symbol *s)
     case SYM_HYPER: return hyper_value(l, s);
     case SYM_GIVEN: return given_value(l, s);
     case SYM_INPUT: return ir_load(&l->b, l->slot[s->id]);
-    case SYM_STATE: return l->initial ? l->entry[s->id] : l->value[s->id];
     default: return l->value[s->id];
     }
 }

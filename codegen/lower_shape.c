@@ -109,28 +109,12 @@ static uint32_t settle(IrModule *m)
     return last;
 }
 
-/* All that decides which body a tensor runs: in an entry point also where its states are declared. */
-static Block all_shapes(Lower *l)
-{
-    Block all = {0};
-    const Block *parts[2] = {l->rule->body, l->at ? l->at->body : NULL};
-    for (int k = 0; k < 2; k++)
-        for (size_t i = 0; parts[k] && i < parts[k]->n; i++)
-            ARENA_PUSH(l->arena, all.stmts, all.n, all.cap, parts[k]->stmts[i]);
-    return all;
-}
-
 static void lower_bodies(Lower *l)
 {
     const Block *block = l->at ? l->at->body : l->rule->body;
     const char *entry = l->at ? l->at->name : "step";
-    Block all = all_shapes(l);
-    ShapePath *paths;
-    size_t n = shape_paths(l->arena, &all, &paths);
-    if (n > RULE_MAX_PATHS) {
-        l->overflow = true;
-        return;
-    }
+    ShapePath *paths; /* those of the rule, too, where its states are declared */
+    size_t n = shape_paths(l->arena, l->rule->body, l->at ? block : NULL, &paths);
     uint32_t body[RULE_MAX_PATHS];
     for (size_t i = 0; i < n && !l->overflow; i++) {
         l->path = &paths[i];

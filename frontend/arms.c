@@ -1,6 +1,6 @@
 /* arms.c - the ways that a tensor can take through a rule's `shape` statements.
  *
- * Requires a checked block. A `shape` is taken by tensors of two dimensions or more for which its
+ * Requires checked blocks. A `shape` is taken by tensors of two dimensions or more for which its
  * condition holds; equal conditions are one fact, so statements that ask the same give no more ways.
  *
  *     shape [.., r, c] { A } else { B };  shape [.., r, c] when r > 8 { C }
@@ -53,14 +53,15 @@ static void walk(Walk *w, const Block *b)
     }
 }
 
-size_t shape_paths(Arena *a, const Block *b, ShapePath **out)
+size_t shape_paths(Arena *a, const Block *first, const Block *second, ShapePath **out)
 {
     Walk w = {.arena = a};
     size_t n = 0;
     *out = ARENA_ARRAY(a, ShapePath, RULE_MAX_PATHS);
     for (;;) {
         w.used = 0;
-        walk(&w, b);
+        walk(&w, first);
+        walk(&w, second);
         ShapePath *p = &(*out)[n++];
         p->n = w.n;
         p->facts = ARENA_ARRAY(a, ShapeFact, w.n + 1);

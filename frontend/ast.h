@@ -338,9 +338,9 @@ typedef struct ShapePath {
     size_t n;
 } ShapePath;
 enum { RULE_MAX_PATHS = 64 };
-/* All ways through a checked block, the one that takes every arm first. Every tensor goes exactly
- * one. RULE_MAX_PATHS + 1: there are more than RULE_MAX_PATHS (the checker refuses them). */
-size_t shape_paths(Arena *a, const Block *b, ShapePath **out);
+/* All ways through a checked block and another one (NULL: none), the one that takes every arm first.
+ * Every tensor goes exactly one. RULE_MAX_PATHS + 1: there are more than RULE_MAX_PATHS (the checker refuses them). */
+size_t shape_paths(Arena *a, const Block *first, const Block *second, ShapePath **out);
 /* Whether the tensors of a path take the first arm of a `shape` that is on it. */
 bool shape_takes(const ShapePath *path, const Stmt *shape);
 /* Whether it says [r, ..]: the first axis against all others. */

@@ -129,6 +129,19 @@ static Symbol *some_direction(Checker *c, const Item *item)
     return u;
 }
 
+/* Every way through the arms becomes a body of each entry point. */
+static void check_ways(Checker *c)
+{
+    const Rule *r = c->rule;
+    ShapePath *paths;
+    if (c->nshapes < 6) return; /* 2^5 + 1 at most */
+    size_t most = shape_paths(c->arena, r->body, NULL, &paths);
+    for (size_t i = 0; i < r->nentries && most <= RULE_MAX_PATHS; i++)
+        most = shape_paths(c->arena, r->body, r->entries[i].body, &paths);
+    if (most > RULE_MAX_PATHS)
+        REPORT(c, DIAG_TOO_MANY_WAYS, r->item->name.span, r->name, (int)RULE_MAX_PATHS);
+}
+
 /* Checks an optimizer, or a transform by itself, as a rule of its own; wanted: it is the one that
  * is to be compiled. */
 static Rule *check_rule(Arena *a, DiagSink *d, const Ast *ast, const FrontendOptions *o, Item *item,
@@ -152,9 +165,7 @@ static Rule *check_rule(Arena *a, DiagSink *d, const Ast *ast, const FrontendOpt
     check_instance(&c, item, applied ? &args : NULL);
     if (!c.murky && !c.too_long && !item->broken) check_whole(&c);
     if (!item->broken) check_defines(&c);
-    ShapePath *paths;
-    if (c.nshapes > 5 && shape_paths(a, c.rule->body, &paths) > RULE_MAX_PATHS)
-        REPORT(&c, DIAG_TOO_MANY_WAYS, item->name.span, item->name.text, (int)RULE_MAX_PATHS);
+    check_ways(&c);
     return c.rule;
 }
 

@@ -52,6 +52,7 @@ typedef struct Instance {
         struct UsedPath *next;
         const char *name;
         Span span;
+        const struct Arm *arm;
     } * used;
     RuleArg *rules;    /* its parameters that are rules */
     const Uses *added; /* what an application's block adds: for the inner rule, if there is one */

@@ -141,8 +141,20 @@ static void declare_rule(Checker *c, Decl *decl, Expr *arg, const Context *at)
     *tail = r;
 }
 
+/* A parameter of a transform that is used in several arms, with the default in all of them. */
+static Symbol *same_in_arms(Checker *c, const Decl *decl, const Expr *arg)
+{
+    const char *path = arena_printf(c->arena, "%s.%s", c->x.inst->path, decl->name.text);
+    Symbol *twin = c->x.arm && !arg ? declared_before(c, SYM_HYPER, path) : NULL;
+    bool same = twin && twin->decl == decl && !twin->info->from_use;
+    if (same) scope_bind(c, c->x.scope, decl->name, twin, NULL);
+    return same ? twin : NULL;
+}
+
 static Symbol *declare_hyper(Checker *c, Decl *decl, Expr *arg, const Context *at)
 {
+    Symbol *same = same_in_arms(c, decl, arg);
+    if (same) return same;
     Symbol *s = declare(c, SYM_HYPER, decl);
     if (!s) return NULL;
     s->rate = RATE_GROUP;

@@ -268,7 +268,7 @@ void check_shape(Checker *c, const Stmt *s)
     out->else_body = ARENA_NEW(c->arena, Block);
     Symbol *directions[2];
     Scope *a = check_arm(c, s->body, out->body, &arms[0], known < 0, &directions[0]);
-    Span read = inst->g_read;
+    Span read = known < 0 ? g_read : inst->g_read;
     inst->g_read = g_read; /* a tensor goes through one arm */
     c->x = here;
     Scope *b = check_arm(c, s->else_body, out->else_body, &arms[1], false, &directions[1]);

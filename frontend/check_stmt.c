@@ -215,7 +215,8 @@ static void note_write(Checker *c, Symbol *t, const Stmt *s)
     t->written = true;
     if (t == c->rule->p && !c->x.dead) c->p_live = true;
     Instance *inst = c->x.inst;
-    if (t != c->rule->g || inst->item->kind != IT_OPTIMIZER || inst->g_read.end == 0) return;
+    bool warns = inst->item->kind == IT_OPTIMIZER && inst->g_read.end != 0 && !c->x.dead;
+    if (t != c->rule->g || !warns) return;
     Diag *d = REPORT(c, DIAG_G_AFTER_READ, s->span);
     diag_note(c->diags, d, inst->g_read, "read here");
     diag_hint(c->diags, d, "write g first");
@@ -273,6 +274,7 @@ static Scope *check_branch(Checker *c, const Block *body, Block *out, bool dead)
     Block *before = c->out;
     Instance *inst = here.inst;
     Symbol *direction = inst->direction;
+    Span g_read = inst->g_read;
     Scope *scope = ARENA_NEW(c->arena, Scope);
     scope->parent = here.scope;
     c->x.scope = scope;
@@ -282,6 +284,7 @@ static Scope *check_branch(Checker *c, const Block *body, Block *out, bool dead)
     if (body) check_block(c, body);
     c->out = before;
     c->x = here;
+    if (c->x.dead || dead) inst->g_read = g_read;
     if (inst->direction != direction) inst->arm_direction = inst->direction;
     inst->direction = direction; /* each branch may have its own */
     return scope;
@@ -334,9 +337,10 @@ static void append(Checker *c, const Block *b)
 static void check_when(Checker *c, const Stmt *s)
 {
     Expr *cond = check_condition(c, s->cond);
-    if (!expr_bad(cond) && rate_is_elementwise(cond->rate)) {
+    if (!expr_bad(cond) && !rate_is_scalar(cond->rate)) {
         Diag *d = REPORT(c, DIAG_WHEN_RATE, s->cond->span, rate_name(cond->rate));
-        diag_hint(c->diags, d, "choose per element with '? :', or reduce it: any(…), all(…)");
+        diag_hint(c->diags, d, "choose per %s with '? :', or reduce it: any(…), all(…)",
+                  rate_name(cond->rate));
         cond->kind = EX_BAD;
     }
     bool bad = expr_bad(cond), known = !bad && cond->is_const, taken = known && cond->cval != 0;
@@ -352,11 +356,15 @@ static void check_when(Checker *c, const Stmt *s)
     if (!bad && !known) c->x.guard = rate_join(guard, cond->rate);
     Instance *inst = c->x.inst;
     Symbol *arms[2], *outer = inst->arm_direction;
+    Span before = inst->g_read;
     inst->arm_direction = NULL;
     Scope *a = check_branch(c, s->body, out->body, known && !taken);
     arms[0] = inst->arm_direction;
     inst->arm_direction = NULL;
+    Span read = inst->g_read;
+    inst->g_read = before; /* one branch holds */
     Scope *b = check_branch(c, s->else_body, otherwise, known && taken);
+    if (inst->g_read.end == 0) inst->g_read = read;
     arms[1] = inst->arm_direction;
     inst->arm_direction = outer;
     c->x.guard = guard;
@@ -436,7 +444,10 @@ void check_stmt(Checker *c, const Stmt *s)
     case ST_EXPORT: check_export(c, s); return;
     case ST_DIRECTION: check_direction(c, s); return;
     case ST_INPUT: stands_above(c, s, "'input'"); return;
-    case ST_SKIP: leave_out(c, s, "'skip'"); return;
+    case ST_SKIP:
+        diag_hint(c->diags, REPORT(c, DIAG_SKIP_PLACE, s->span),
+                  "a rule guards its writes: 'when … { … }'");
+        return;
     case ST_FAIL: leave_out(c, s, "'fail'"); return;
     case ST_INIT: stands_above(c, s, "'init'"); return;
     case ST_ON: stands_above(c, s, "'on'"); return;

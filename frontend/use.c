@@ -162,7 +162,7 @@ static bool claim_path(Checker *c, const Used *u)
     Instance *inst = c->x.inst;
     if (c->x.dead) return true;
     for (struct UsedPath *p = inst->used; p; p = p->next) {
-        if (p->name != u->segment.text) continue;
+        if (p->name != u->segment.text || !arms_meet(p->arm, c->x.arm)) continue;
         Diag *d = REPORT(c, DIAG_USE_TWICE, u->segment.span, u->segment.text);
         diag_note(c->diags, d, p->span, "used here");
         diag_hint(c->diags, d, "label one of them: 'use %s(…) as %s2'", u->item->name.text,
@@ -170,7 +170,7 @@ static bool claim_path(Checker *c, const Used *u)
         return false;
     }
     struct UsedPath *p = ARENA_NEW(c->arena, struct UsedPath);
-    *p = (struct UsedPath){inst->used, u->segment.text, u->segment.span};
+    *p = (struct UsedPath){inst->used, u->segment.text, u->segment.span, c->x.arm};
     inst->used = p;
     return true;
 }
