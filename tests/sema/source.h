@@ -58,7 +58,6 @@ static inline void program_read(Arena *a, const char *path, Program *p)
         if ((value = directive(a, line, "entry"))) p->options.entry = value;
         if ((value = directive(a, line, "compute")))
             p->options.compute_f64 = strcmp(value, "f64") == 0;
-        if ((value = directive(a, line, "entry"))) p->entry = value;
         if (directive(a, line, "guard")) p->guard = true;
         if ((value = directive(a, line, "entry"))) p->entry = value, p->raw = true;
         if (directive(a, line, "raw")) p->raw = true; /* as lowered, before the passes */
