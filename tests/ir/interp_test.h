@@ -142,7 +142,7 @@ static inline void bind_shapes(Bound *b, Arena *a, const char *text, size_t n, c
             b->blocks[t][s->index] = v;
         for (size_t t = 0; t < n && s->level == LEVEL_NONE && s->index != IR_NONE; t++)
             for (int64_t k = 0; k < exec_count(&b->tensors[t], s->rate); k++)
-                set(b, s->name, t, k, v);
+                elem_set(b->ptr[t][s->index], b->storage[t][s->index], k, v);
     }
 }
 

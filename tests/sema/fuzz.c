@@ -39,6 +39,7 @@ static const char *const words[] = {
     "g",     "p",     "t",        "s",   "m",        "v",     "lr",   "b1",  "eps",
     "wd",    "numel", "ndim",     "pi",  "inf",      "0",     "1",    "0.5", "2",
     "norm",  "mean",  "sum[all]", "max", "any[all]", "count", "sqrt", "exp", "lerp",
+    "mean[row]", "max[col]", "sum[matrix]", "rms[block 4]", "norm[group]", "rows", "normal()",
     "clamp", "sign",  "old",      "min", "finite",   "f32",   "pow"};
 static const char *const marks[] = {"+",  "-",     "*",    "/",  "%",  "^",  "<", ">", "==",
                                     "!=", " and ", " or ", ":=", "+=", "-=", "=", "?", ":"};
@@ -71,6 +72,18 @@ static const char *const lines[] = {"when t > 1 {",
                                     "transform turned : direction { state w = u;  u += w / 2 }",
                                     "transform boxed(r = 1) : apply { p := clamp(p, -r, r) }",
                                     "optimizer both(inner: rule = adamw) { use inner }",
+                                    "shape [.., r, c] {",
+                                    "} else shape [q, ..] when q > 2 {",
+                                    "state R: row = 0, C: col = t, M: matrix = 1",
+                                    "R := lerp(mean[row](g * g), R, 0.5); M += norm[matrix](g)",
+                                    "C += max[col](R * g); p -= C * R + M",
+                                    "shape [r, ..] { x1 = mean[row](g) } else { x1 = t }",
+                                    "p -= x1 * mean(x1) + max[all](x1)",
+                                    "state B: block 4 = 0, W: group = lr",
+                                    "B += rms[block 4](g); p -= B + mean(B)",
+                                    "W += mean[group](t); p -= W * uniform()",
+                                    "on back(y1) { p := y1 + rows }",
+                                    "init { p := p + 1 }",
                                     "schedule ramp(top, n = 10) = top * min(1, s / n)"};
 
 static void put_in(char *text, size_t at, size_t cut, const char *piece)
@@ -152,19 +165,18 @@ static IrModule *compile(Arena *a, const char *text, const FrontendOptions *o)
 static bool run(Arena *a, const IrModule *m, double *out)
 {
     static Bound b;
-    static const int64_t numel[2] = {3, 2};
+    static const Shape shapes[2] = {{2, {2, 3}}, {1, {2}}};
+    static const int64_t numel[2] = {6, 2};
     StrBuf ir = {.arena = a};
     if (m->nelem > MAX_ELEM || m->nslots > MAX_SLOTS) return false;
     ir_print(m, &ir);
-    bind_module(&b, a, ir.text, 2, numel, (const char *const[]){"a", "b"}, NULL, 1);
+    bind_shapes(&b, a, ir.text, 2, shapes, (const char *const[]){"a", "b"}, NULL, 1);
     for (uint32_t i = 0; i < m->nslots; i++) {
         const Slot *s = &b.m->slots[i];
         if (s->kind == SLOT_HYPER && !s->has_default) b.x.group[0][s->index] = NAN;
         if (s->kind == SLOT_HYPER && !s->has_default && s->level == LEVEL_GLOBAL)
             b.global[s->index] = NAN;
-        if (s->kind == SLOT_PROP && s->level == LEVEL_GLOBAL) b.global[s->index] = 5;
-        for (int t = 0; t < 2 && s->kind == SLOT_PROP && s->level == LEVEL_TENSOR; t++)
-            b.blocks[t][s->index] = (double)numel[t];
+        if (s->kind == SLOT_PROP && s->level == LEVEL_GLOBAL) b.global[s->index] = 8;
     }
     uint64_t seed = 3;
     size_t n = 0;
@@ -183,7 +195,7 @@ static bool run(Arena *a, const IrModule *m, double *out)
 static void try_text(const char *text, FrontendOptions *o)
 {
     Arena a = {0};
-    double want[STEPS * 5], got[STEPS * 5];
+    double want[STEPS * 8], got[STEPS * 8];
     o->ndefines = 0;
     IrModule *m = compile(&a, text, o);
     *(m ? &accepted : &refused) += 1;
@@ -199,7 +211,7 @@ static void try_text(const char *text, FrontendOptions *o)
         CHECK(folded || out_of_range, "refused with constants:\n%s", text);
         if (folded && run(&a, folded, got)) {
             compared++;
-            for (int i = 0; i < STEPS * 5; i++)
+            for (int i = 0; i < STEPS * 8; i++)
                 if (!same_bits(want[i], got[i])) {
                     CHECK(0, "constants change %a to %a at %d:\n%s", want[i], got[i], i, text);
                     break;
