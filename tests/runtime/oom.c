@@ -25,6 +25,15 @@ static void *counted(void *user, void *ptr, size_t size)
 
 static const char *backend;
 
+/* NULL: LAMB. The other has bodies by shape, vectors, an entry point and an input. */
+static const char *text;
+static const char shapes[] =
+    "optimizer x {\n  input loss\n  state w: group = 0\n  w := w + sum[group](g * g)\n"
+    "  shape [.., r, c] {\n    state R: row = 0, C: col = 0\n    R := mean[row](g * g)\n"
+    "    C := mean[col](g * g)\n    p -= loss * g / (R + C + norm[matrix](g))\n  } else {\n"
+    "    state B: block 100 = 0\n    B := rms[block 100](g)\n    p -= g * B + w\n  }\n"
+    "  on eval(x) { p := p + x * rms(x) }\n}\n";
+
 typedef struct Things {
     dsopt_context *ctx;
     dsopt_program *prog;
@@ -43,9 +52,12 @@ static dsopt_status live(Counter *c, Things *x)
                          rt_tensor("e", "other", DSOPT_F32, NULL, NULL, 1, (int64_t[]){0}),
                          rt_tensor("h", NULL, DSOPT_BF16, h, gh, 1, (int64_t[]){64})};
     dsopt_status st = dsopt_context_create(&cfg, &x->ctx);
-    if (st == DSOPT_OK) st = dsopt_program_load(x->ctx, "lamb", NULL, &x->prog);
+    if (st == DSOPT_OK && !text) st = dsopt_program_load(x->ctx, "lamb", NULL, &x->prog);
+    if (st == DSOPT_OK && text)
+        st = dsopt_program_compile(x->ctx, text, "x.opt", NULL, &x->prog);
     if (st == DSOPT_OK) st = dsopt_optimizer_create(x->ctx, x->prog, t, 4, &x->opt);
-    if (st == DSOPT_OK) st = dsopt_set(x->opt, NULL, "lr", 0.1);
+    if (st == DSOPT_OK)
+        st = text ? dsopt_set_input(x->opt, "loss", 0.5) : dsopt_set(x->opt, NULL, "lr", 0.1);
     for (int s = 0; s < 2 && st == DSOPT_OK; s++) {
         st = dsopt_bind_gradient(x->opt, 0, s ? g[2] : NULL);
         if (st == DSOPT_OK) st = dsopt_accumulate(x->opt, 1);
@@ -54,6 +66,7 @@ static dsopt_status live(Counter *c, Things *x)
             CHECK(strcmp(backend, "interp") == 0, "a step of backend %s allocates", backend);
             CHECK(dsopt_step(x->opt) == DSOPT_OK, "%s", dsopt_error_message(x->ctx));
         }
+        if (st == DSOPT_OK && text) st = dsopt_run(x->opt, "eval");
     }
     if (st == DSOPT_OUT_OF_MEMORY) {
         const char *m = dsopt_error_message(x->ctx);
@@ -80,9 +93,8 @@ static void die(Things *x)
     dsopt_context_destroy(x->ctx);
 }
 
-int main(int argc, char **argv)
+static void fail_each(void)
 {
-    backend = argc > 1 ? argv[1] : "c";
     Counter all = {0};
     Things x = {0};
     const int mappings = code_mappings();
@@ -91,7 +103,9 @@ int main(int argc, char **argv)
     CHECK(st == DSOPT_OK, "%s: %s", dsopt_status_name(st), dsopt_error_message(x.ctx));
     if (strcmp(backend, "interp") != 0) {
         for (int s = 0; s < 20; s++)
-            CHECK(dsopt_accumulate(x.opt, 1) == DSOPT_OK && dsopt_step(x.opt) == DSOPT_OK, "step");
+            CHECK(dsopt_accumulate(x.opt, 1) == DSOPT_OK && dsopt_step(x.opt) == DSOPT_OK &&
+                      (!text || dsopt_run(x.opt, "eval") == DSOPT_OK),
+                  "step: %s", dsopt_error_message(x.ctx));
         CHECK(all.made == before_steps, "steps made %ld allocations", all.made - before_steps);
     }
     CHECK(code_mappings() > mappings || strcmp(backend, "c") != 0, "no code is seen");
@@ -108,5 +122,13 @@ int main(int argc, char **argv)
         CHECK(code_mappings() == mappings, "allocation %ld: code is left", k);
     }
     printf("%ld allocations\n", before_steps);
+}
+
+int main(int argc, char **argv)
+{
+    backend = argc > 1 ? argv[1] : "c";
+    fail_each();
+    text = shapes;
+    fail_each();
     return check_done();
 }
