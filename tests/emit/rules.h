@@ -41,13 +41,14 @@ static inline IrModule *rule_from_ir(Arena *a, const char *name)
     return m;
 }
 
-static inline IrModule *rule_from_stdlib(Arena *a, const char *name, bool guard)
+static inline IrModule *rule_from_stdlib_with(Arena *a, const char *name, const char *define,
+                                              bool guard)
 {
     const EmbeddedFile *file = embed_find(ds_stdlib, ds_stdlib_count, name);
     SourceSet *sources = ARENA_NEW(a, SourceSet);
     sources->arena = a;
     DiagSink d = {.arena = a, .sources = sources};
-    FrontendOptions o = {0};
+    FrontendOptions o = {.defines = &define, .ndefines = define != NULL};
     if (strstr(file->text, "(inner: rule")) o.rule = arena_printf(a, "%s(adamw)", name);
     int at = source_add(sources, name, file->text, file->length);
     IrModule *m = compile_source(a, &d, at, &o, guard);
@@ -55,6 +56,11 @@ static inline IrModule *rule_from_stdlib(Arena *a, const char *name, bool guard)
     diag_render(&d, &messages, false);
     REQUIRE(m, "%s: %s", name, messages.text ? messages.text : "no module");
     return m;
+}
+
+static inline IrModule *rule_from_stdlib(Arena *a, const char *name, bool guard)
+{
+    return rule_from_stdlib_with(a, name, NULL, guard);
 }
 
 static inline Variant *rule_variant_of(Arena *a, const Plan *p, uint32_t body, const char *storage)

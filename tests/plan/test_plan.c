@@ -167,17 +167,30 @@ static void stdlib(const char *name)
     }
 }
 
-/* The bytes that the standard library's rules move, in f32: the table of docs/plan.md. */
-static void bytes_of(const char *name, int bytes, uint32_t sweeps)
+/* The bytes that rules of the standard library move, in f32, and in how many sweeps: of matrices where
+ * they go by shape. */
+static void costs(const char *name, const char *define, int bytes, uint32_t sweeps)
 {
     Arena a = {0};
-    const Plan *p = plan_make(&a, rule_from_stdlib(&a, name, false));
+    const Plan *p = plan_make(&a, rule_from_stdlib_with(&a, name, define, false));
     const Variant *v = rule_variant(&a, p, "");
     int total = 0;
     for (uint32_t i = 0; i < v->nkernels; i++)
         total += v->kernels[i].bytes_read + v->kernels[i].bytes_written;
     CHECK(total == bytes && v->nkernels == sweeps, "%s: %d bytes in %u sweeps, should be %d in %u",
           name, total, (unsigned)v->nkernels, bytes, (unsigned)sweeps);
+    arena_free(&a);
+}
+
+/* A plan over rows, columns and matrices, both arms. */
+static void golden_arms(const char *name)
+{
+    Arena a = {0};
+    const Plan *p = plan_make(&a, rule_from_stdlib(&a, name, false));
+    StrBuf text = {.arena = &a};
+    for (uint32_t body = 0; body < p->m->nbodies; body++)
+        plan_print(p, rule_variant_of(&a, p, body, ""), &text);
+    compare(&a, arena_printf(&a, "%s.plan", name), text.text);
     arena_free(&a);
 }
 
@@ -196,9 +209,18 @@ int main(void)
     for (size_t i = 0; i < ds_stdlib_count; i++) {
         if (strstr(ds_stdlib[i].text, "\noptimizer ")) stdlib(ds_stdlib[i].name);
     }
-    bytes_of("sgd", 12, 1);
-    bytes_of("adamw", 28, 1);
-    bytes_of("lion", 20, 1);
-    bytes_of("lamb", 44, 3);
+    golden_arms("adafactor");
+    costs("sgd", NULL, 12, 1);
+    costs("adamw", NULL, 28, 1);
+    costs("adamw", "clip=1", 32, 2);
+    costs("lion", NULL, 20, 1);
+    costs("lamb", "clip=0", 40, 2);
+    costs("lamb", NULL, 44, 3);
+    costs("lars", NULL, 28, 2);
+    costs("novograd", NULL, 24, 2);
+    costs("prodigy", NULL, 52, 2);
+    costs("adafactor", NULL, 24, 3);
+    costs("came", NULL, 32, 4);
+    costs("sm3", NULL, 20, 1);
     return check_done();
 }
