@@ -12,7 +12,7 @@
 #include "runtime/internal.h"
 #include <stdarg.h>
 
-enum { TENSORS = 12, STEPS = 3, SIDES = 6, SHARED = 3, ROOM = 1 << 19 };
+enum { TENSORS = 12, STEPS = 3, SIDES = 6, SHARED = 3, ROOM = 1 << 20 };
 
 static uint64_t seed;
 static uint32_t pick(uint32_t n)
@@ -484,7 +484,7 @@ static void put_value(Side *s, double v)
 /* All that can be seen, in an order that does not depend on how tensors were given. */
 static void collect(Side *s, const Case *c)
 {
-    static double v[1 << 17];
+    static double v[1 << 18];
     s->n = s->nparts = 0;
     for (int k = 0; k < TENSORS; k++) {
         put_part(s, "tensor %d [%lld] of %d dims: p", k, (long long)c->numel[k], c->ndim[k]);
