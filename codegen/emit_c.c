@@ -114,7 +114,7 @@ static void reduce_params(const CKernel *c, bool types)
                   (unsigned)i);
         if (rows && !types) sb_puts(c->out, " + ds_y");
     }
-    if (lanes) sb_puts(c->out, types ? ",\n    const int ds_from" : ",\n            ds_from");
+    if (lanes) sb_puts(c->out, types ? ",\n    const int ds_skew" : ",\n            ds_skew");
 }
 
 /* The parameters of the row function, or the arguments it is called with. */
@@ -276,7 +276,7 @@ static void line_loop(const CKernel *c)
         sb_puts(out, "        const int ds_first = (int)(first & 127);\n"
                      "        width = width < 128 - ds_first ? width : 128 - ds_first;\n");
     if (lanes)
-        sb_puts(out, "        const int ds_lane = (int)((ds_from + first) & 127);\n"
+        sb_puts(out, "        const int ds_lane = (int)((ds_skew + first) & 127);\n"
                      "        width = width < 128 - ds_lane ? width : 128 - ds_lane;\n");
     sb_puts(out, "        for (int j = 0; j < (int)width; j++) {\n"
                  "            const int64_t i = first + j;\n");
@@ -390,7 +390,7 @@ static void view_lines(const CKernel *c)
         identity_of(c, i);
         sb_puts(out, ";\n");
     }
-    if (lanes) sb_puts(out, "        int ds_from = 0;\n");
+    if (lanes) sb_puts(out, "        int ds_skew = 0;\n");
     sb_puts(out, "        for (int64_t ds_y = 0; ds_y < ds_rows; ds_y++) {\n"
                  "            const int64_t ds_at = row->first + ds_y * ds_pitch;\n"
                  "            const int64_t ds_n = ds_y + 1 < ds_rows ? row->width\n"
@@ -406,7 +406,7 @@ static void view_lines(const CKernel *c)
     sb_printf(out, "            %s_row(\n            ", kernel_name(c));
     row_params(c, false);
     sb_puts(out, ");\n");
-    if (lanes) sb_puts(out, "            ds_from = (int)((ds_from + ds_n) & 127);\n");
+    if (lanes) sb_puts(out, "            ds_skew = (int)((ds_skew + ds_n) & 127);\n");
     sb_puts(out, "        }\n");
     for (uint32_t i = 0; i < c->k->nreduces; i++) {
         if (!to_rows(c, i) && !to_cols(c, i))
