@@ -12,7 +12,7 @@
 /* A rule compiled as far as every output needs it. */
 typedef struct Compiled {
     IrModule *m;
-    Plan *plan;
+    const Plan *plan;
     Variant *variant; /* of the arm that was asked for */
     DType *storage;
 } Compiled;
@@ -91,7 +91,7 @@ static bool emit_compiled(Session *s, const char *stage, StrBuf *out)
     if (!strcmp(stage, "ir")) ir_print(c.m, out);
     if (!strcmp(stage, "plan")) print_arms(s, &c, out, plan_print);
     if (!strcmp(stage, "tile")) return emit_tile_c(c.plan, c.variant, out);
-    if (!strcmp(stage, "c")) return emit_standalone_c(c.plan, c.variant, out, NULL);
+    if (!strcmp(stage, "c")) return emit_standalone_c(&c.plan, 1, c.storage, out, NULL);
     if (!strcmp(stage, "cuda")) return emit_cuda(c.plan, c.variant, out);
     return true;
 }
@@ -146,8 +146,8 @@ static bool write_c(Session *s, const Compiled *c, const char *path)
 {
     const char *h_path = with_ending(s, path, ".h");
     StrBuf b = {.arena = s->arena}, h = {.arena = s->arena};
-    return emit_standalone_c(c->plan, c->variant, &b, base_name(h_path)) &&
-           emit_standalone_h(c->plan, c->variant, &h) && add_text(s, h_path, &h) &&
+    return emit_standalone_c(&c->plan, 1, c->storage, &b, base_name(h_path)) &&
+           emit_standalone_h(&c->plan, 1, c->storage, &h) && add_text(s, h_path, &h) &&
            add_text(s, path, &b);
 }
 
@@ -167,8 +167,8 @@ static bool write_cu(Session *s, const Compiled *c, const char *path)
 static bool write_cc(Session *s, const Compiled *c, const char *path, bool shared)
 {
     StrBuf b = {.arena = s->arena}, h = {.arena = s->arena}, why = {.arena = s->arena};
-    if (!emit_standalone_c(c->plan, c->variant, &b, NULL) ||
-        !emit_standalone_h(c->plan, c->variant, &h))
+    if (!emit_standalone_c(&c->plan, 1, c->storage, &b, NULL) ||
+        !emit_standalone_h(&c->plan, 1, c->storage, &h))
         return false;
     const char *part = arena_printf(s->arena, "%s.%ld.new", path, (long)getpid());
     if (cc_compile(b.text, part, shared, NULL, &why)) {

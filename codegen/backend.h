@@ -52,10 +52,12 @@ const Backend *backend_find(const char *name);
 
 /* ---- outputs of dsoptc ----------------------------------------------------------------------- */
 
-/* Standalone C (and its header) of a plan: kernel ABI plus the plain `NAME_step(n, p, g, states…,
- * const NAME_hyper *, t)`. */
-bool emit_standalone_c(const Plan *p, const Variant *v, StrBuf *c_text, const char *header_name);
-bool emit_standalone_h(const Plan *p, const Variant *v, StrBuf *h_text);
+/* Standalone C (and its header) of a rule: the plans of its entry points, the step first, under one
+ * storage (Variant.storage). Kernel ABI plus the plain `NAME_step(n, p, g, states…, const NAME_hyper
+ * *, t)` and `NAME_entry`. */
+bool emit_standalone_c(const Plan *const *plans, size_t n, const DType *storage, StrBuf *c_text,
+                       const char *header_name);
+bool emit_standalone_h(const Plan *const *plans, size_t n, const DType *storage, StrBuf *h_text);
 /* CUDA C++ text and the header that describes its tables to a driver-API program. */
 bool emit_cuda(const Plan *p, const Variant *v, StrBuf *cu_text);
 bool emit_cuda_h(const Plan *p, const Variant *v, StrBuf *h_text);

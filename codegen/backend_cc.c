@@ -185,7 +185,7 @@ static bool cc_probe(const BackendOptions *o, StrBuf *why)
 static bool cc_emit(const Plan *p, const Variant *v, const BackendOptions *o, StrBuf *out)
 {
     (void)o;
-    return emit_standalone_c(p, v, out, NULL);
+    return emit_standalone_c(&p, 1, v->storage, out, NULL);
 }
 
 /* What a built text leaves in the process. */
@@ -242,7 +242,7 @@ static bool cc_build_variant(const Plan *p, const Variant *v, const BackendOptio
     const char **names = ARENA_ARRAY(a, const char *, v->nkernels + 1);
     for (uint32_t i = 0; i < v->nkernels; i++) {
         StrBuf name = {.arena = a};
-        sb_printf(&name, "%s_", emit_module_name(a, p));
+        sb_printf(&name, "%s_", emit_prefix(a, p));
         emit_kernel_name(&name, v, &v->kernels[i]);
         names[i] = name.text;
     }
@@ -258,7 +258,7 @@ static bool cc_build_scalars(const Plan *p, const BackendOptions *o, BuiltScalar
     emit_c_scalars(&text, p);
     uint32_t n;
     const char **names =
-        emit_all_names(a, p, arena_printf(a, "%s_", emit_module_name(a, p)), &n);
+        emit_all_names(a, p, arena_printf(a, "%s_", emit_prefix(a, p)), &n);
     CcImage *image = load(a, text.text, names, n, o, why);
     if (image) *out = emit_all_built(p, image->functions, image);
     return image != NULL;

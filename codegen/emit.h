@@ -137,7 +137,7 @@ const char *emit_slot_name(Arena *a, const Plan *p, uint32_t slot);
 const char *emit_module_name(Arena *a, const Plan *p); /* as an identifier */
 const char *emit_upper(Arena *a, const char *s);
 /* Sizes of blocks, places of slots, columns: an enum of NAME_… constants for generated headers. */
-void emit_places_enum(StrBuf *out, const Plan *p, const Variant *v);
+void emit_places_enum(StrBuf *out, const Plan *p, const Variant *v, const char *prefix);
 uint32_t emit_npartial(const Plan *p, int phase); /* columns of the partial results of a phase */
 
 /* The sections of ds_math.h that define the ds_ functions named in `text`, with those they need, in

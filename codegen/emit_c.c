@@ -506,13 +506,17 @@ static void uniform_function(StrBuf *out, const ReduceInfo *info)
 
 /* ds_fold_<op> for every operator that kernels reduce with, and ds_push, ds_root for the plain
  * step's tree. */
-static void reduction_functions(StrBuf *out, const Plan *p)
+static void reduction_functions(StrBuf *out, const Plan *p, bool *done, bool *uniform)
 {
-    bool done[RED_COUNT_] = {false};
     for (uint32_t i = 0; i < p->nreduces; i++) {
         int op = p->m->bodies[p->reduces[i].body].ins[p->reduces[i].ins].op - IR_RED;
         const ReduceInfo *info = &reduce_info[op];
-        if (done[op]) continue;
+        bool wanted = reduces_uniformly(p, op) && !uniform[op];
+        if (done[op]) {
+            if (wanted) uniform_function(out, info);
+            uniform[op] |= wanted;
+            continue;
+        }
         done[op] = true;
         sb_printf(out, "static inline double ds_merge_%s(double a, double b)\n{\n    return ",
                   info->name);
@@ -545,7 +549,8 @@ static void reduction_functions(StrBuf *out, const Plan *p)
                   "            x = ds_merge_%s(tree[k], x);\n"
                   "    }\n    return x;\n}\n\n",
                   info->name, info->name, info->name, info->name);
-        if (reduces_uniformly(p, op)) uniform_function(out, info);
+        if (wanted) uniform_function(out, info);
+        uniform[op] |= wanted;
     }
 }
 
@@ -582,7 +587,7 @@ static void element_types(StrBuf *out)
 static void scalar_programs(StrBuf *out, const Plan *p)
 {
     Arena *a = out->arena;
-    const char *module = emit_module_name(a, p);
+    const char *module = emit_prefix(a, p);
     for (uint32_t i = 0; i < p->nprograms + p->ncommit; i++) {
         const ScalarProgram *sp = i < p->nprograms ? &p->programs[i] : &p->commit[i - p->nprograms];
         StrBuf head = {.arena = a};
@@ -618,7 +623,7 @@ static void kernels(StrBuf *out, const Plan *p, const Variant *v)
     Arena *a = out->arena;
     for (uint32_t i = 0; i < v->nkernels; i++) {
         CKernel c = {.a = a, .out = out, .p = p, .v = v, .k = &v->kernels[i]};
-        c.module = emit_module_name(a, p);
+        c.module = emit_prefix(a, p);
         c.b = &p->m->bodies[v->body];
         c.info = emit_kernel_info(a, p, v, c.k);
         c.branches = c.info.always || c.info.nguards > 1;
@@ -633,7 +638,8 @@ void emit_c_kernels(StrBuf *out, const Plan *p, const Variant *v)
 {
     StrBuf body = {.arena = out->arena};
     sb_puts(&body, "");
-    reduction_functions(&body, p);
+    bool done[RED_COUNT_] = {false}, uniform[RED_COUNT_] = {false};
+    reduction_functions(&body, p, done, uniform);
     kernels(&body, p, v);
     sb_puts(out, "#include <stdint.h>\n\n");
     preamble(out);
@@ -643,26 +649,48 @@ void emit_c_kernels(StrBuf *out, const Plan *p, const Variant *v)
     sb_puts(out, body.text);
 }
 
-/* Everything that calls ds_ functions; what they need is found by reading it. */
-static void body_text(StrBuf *out, const Plan *p, const Variant *v)
+CUnit emit_c_unit(Arena *a, const Plan *const *plans, size_t n, const DType *storage)
 {
-    reduction_functions(out, p);
-    scalar_programs(out, p);
-    kernels(out, p, v);
-    emit_c_step(out, p, v);
+    CUnit u = {plans, ARENA_ARRAY(a, const Variant *const *, n + 1), n};
+    for (size_t e = 0; e < n; e++) {
+        const Variant **v = ARENA_ARRAY(a, const Variant *, plans[e]->m->nbodies + 1);
+        for (uint32_t b = 0; b < plans[e]->m->nbodies; b++)
+            v[b] = plan_variant(a, plans[e], b, storage);
+        u.variants[e] = v;
+    }
+    return u;
 }
 
-bool emit_standalone_c(const Plan *p, const Variant *v, StrBuf *c_text, const char *header_name)
+/* Everything that calls ds_ functions; what they need is found by reading it. */
+static void body_text(StrBuf *out, const CUnit *u)
+{
+    bool done[RED_COUNT_] = {false}, uniform[RED_COUNT_] = {false}, shaped = false;
+    for (size_t e = 0; e < u->n; e++) {
+        reduction_functions(out, u->plans[e], done, uniform);
+        shaped |= emit_c_is_shaped(u->plans[e]);
+    }
+    if (shaped) emit_c_view(out);
+    for (size_t e = 0; e < u->n; e++) {
+        const Plan *p = u->plans[e];
+        scalar_programs(out, p);
+        for (uint32_t b = 0; b < p->m->nbodies; b++) kernels(out, p, u->variants[e][b]);
+        emit_c_step(out, p, u->variants[e]);
+    }
+}
+
+bool emit_standalone_c(const Plan *const *plans, size_t n, const DType *storage, StrBuf *c_text,
+                       const char *header_name)
 {
     StrBuf body = {.arena = c_text->arena};
-    body_text(&body, p, v);
-    emit_c_comment(c_text, p, v);
+    CUnit u = emit_c_unit(c_text->arena, plans, n, storage);
+    body_text(&body, &u);
+    emit_c_comment(c_text, &u);
     if (header_name) {
         sb_printf(c_text, "#include \"%s\"\n\n", header_name);
         preamble(c_text);
     } else {
         preamble(c_text);
-        emit_standalone_h(p, v, c_text);
+        emit_c_header(c_text, &u);
     }
     emit_math_sections(c_text, body.text, NULL);
     element_types(c_text);

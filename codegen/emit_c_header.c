@@ -9,6 +9,7 @@
  */
 #include "emit_c.h"
 #include <math.h>
+#include <string.h>
 
 static const char *slot_what(const Slot *s)
 {
@@ -16,6 +17,7 @@ static const char *slot_what(const Slot *s)
     case SLOT_HYPER: return "hyperparameter";
     case SLOT_STATE: return "state";
     case SLOT_COUNT: return "applied steps so far";
+    case SLOT_INPUT: return "given before the step";
     case SLOT_PROP: return "of the tensors";
     case SLOT_RESULT: return "result of a reduction";
     case SLOT_EXPORT: return "export";
@@ -60,46 +62,91 @@ void emit_pointer_comment(StrBuf *out, const Plan *p, const Variant *v)
     sb_puts(out, ". */\n");
 }
 
-/* What is to be called, and joined, in one phase. */
-static void comment_phase(StrBuf *out, const Plan *p, const Variant *v, int ph)
+/* Where the values that a reduction leaves or takes stand, for the reader of the comment. */
+static void comment_reduce(StrBuf *out, const Plan *p, const PlanReduce *r)
 {
-    const char *module = emit_module_name(out->arena, p);
+    const char *name = reduce_info[p->m->bodies[r->body].ins[r->ins].op - IR_RED].name;
+    sb_printf(out, " *   join %s of ", name);
+    if (r->from == FROM_SCALARS)
+        sb_printf(out, "%s[%u]", emit_level_names[r->arg.level], (unsigned)r->arg.index);
+    else if (r->from == FROM_VECTOR && r->vec != UINT32_MAX)
+        sb_printf(out, "the %s values at pointer %u", rate_name(r->vec_rate), (unsigned)r->vec);
+    else if (r->from == FROM_VECTOR)
+        sb_printf(out, "the %s values at pointer %u", rate_name(r->vec2_rate), (unsigned)r->vec2);
+    else if (rate_is_elementwise(r->rate))
+        sb_printf(out, "the %s at pointer %u", r->rate & AXIS_COL ? "tiles of rows" : "strips",
+                  (unsigned)r->result_vec);
+    else
+        sb_printf(out, "column %u", (unsigned)r->partial);
+    if (!rate_is_scalar(r->rate))
+        sb_printf(out, " into the %s values at pointer %u\n", rate_name(r->rate),
+                  (unsigned)r->result_vec);
+    else
+        sb_printf(out, " over %s into %s[%u]\n",
+                  r->rate == RATE_GLOBAL  ? "all tensors"
+                  : r->rate == RATE_GROUP ? "the tensors of each group"
+                                          : "each tensor",
+                  emit_level_names[r->result.level], (unsigned)r->result.index);
+}
+
+/* What is to be called, and joined, in one phase. */
+static void comment_phase(StrBuf *out, const Plan *p, const Variant *const *variants, int ph)
+{
+    const char *prefix = emit_prefix(out->arena, p);
     for (uint32_t i = 0; i < p->nprograms; i++) {
         if (p->programs[i].phase != ph) continue;
-        sb_printf(out, " *   %s_", module);
+        sb_printf(out, " *   %s_", prefix);
         emit_program_name(out, p, &p->programs[i]);
         sb_printf(out, "   scalars, once per %s block\n", emit_level_names[p->programs[i].level]);
+    }
+    for (uint32_t i = 0; i < p->nvprograms; i++) {
+        if (p->vprograms[i].phase != ph) continue;
+        sb_printf(out, " *   %s_", prefix);
+        emit_vector_name(out, p, &p->vprograms[i]);
+        sb_printf(out, "   vectors, over %s indices of each tensor\n",
+                  rate_name(p->vprograms[i].rate));
     }
     if (p->skip.level != LEVEL_NONE && p->skip_phase == ph)
         sb_printf(out,
                   " *   where %s[%u] is not 0 the step is skipped: all goes on, but only "
                   "exports are stored\n",
                   emit_level_names[p->skip.level], (unsigned)p->skip.index);
-    for (uint32_t i = 0; i < v->nkernels; i++) {
-        const Kernel *k = &v->kernels[i];
-        if (k->phase == ph)
+    for (uint32_t b = 0; b < p->m->nbodies; b++) {
+        for (uint32_t i = 0; i < variants[b]->nkernels; i++) {
+            const Kernel *k = &variants[b]->kernels[i];
+            if (k->phase != ph) continue;
+            sb_printf(out, " *   %s_", prefix);
+            emit_kernel_name(out, variants[b], k);
             sb_printf(out,
-                      " *   %s_k%d   kernel: %d bytes read, %d written per element; %u columns "
-                      "of partial results\n",
-                      module, ph, k->bytes_read, k->bytes_written, (unsigned)emit_npartial(p, ph));
+                      "   kernel: %d bytes read, %d written per element; %u columns of partial "
+                      "results\n",
+                      k->bytes_read, k->bytes_written, (unsigned)emit_npartial(p, ph));
+        }
     }
     for (uint32_t i = 0; i < p->nreduces; i++) {
-        const PlanReduce *r = &p->reduces[i];
-        const Ins *ins = &p->m->bodies[r->body].ins[r->ins];
-        if (r->phase != ph) continue;
-        sb_printf(out, " *   join %s of ", reduce_info[ins->op - IR_RED].name);
-        if (r->of_scalars)
-            sb_printf(out, "%s[%u]", emit_level_names[r->arg.level], (unsigned)r->arg.index);
-        else
-            sb_printf(out, "column %u", (unsigned)r->partial);
-        sb_printf(out, " over %s into %s[%u]\n",
-                  r->result.level == LEVEL_GLOBAL ? "all tensors" : "each tensor",
-                  emit_level_names[r->result.level], (unsigned)r->result.index);
+        if (p->reduces[i].phase == ph) comment_reduce(out, p, &p->reduces[i]);
     }
 }
 
-void emit_c_comment(StrBuf *out, const Plan *p, const Variant *v)
+static void comment_commit(StrBuf *out, const Plan *p)
 {
+    for (uint32_t i = 0; i < p->nvcommit; i++) {
+        sb_printf(out, " *   %s_", emit_prefix(out->arena, p));
+        emit_vector_name(out, p, &p->vcommit[i]);
+        sb_printf(out, "   stores vectors, over %s indices of each tensor\n",
+                  rate_name(p->vcommit[i].rate));
+    }
+    for (uint32_t i = 0; i < p->ncommit; i++) {
+        sb_printf(out, " *   %s_", emit_prefix(out->arena, p));
+        emit_program_name(out, p, &p->commit[i]);
+        sb_printf(out, "   stores scalar state, once per %s block\n",
+                  emit_level_names[p->commit[i].level]);
+    }
+}
+
+void emit_c_comment(StrBuf *out, const CUnit *u)
+{
+    const Plan *p = u->plans[0];
     const char *module = emit_module_name(out->arena, p);
     sb_printf(out,
               "/* %s: one step of the optimizer, generated by dsoptc. Edit the rule, not this "
@@ -114,26 +161,29 @@ void emit_c_comment(StrBuf *out, const Plan *p, const Variant *v)
             " * meaning, the same as those of every other backend, at any optimisation level.\n *\n"
             " * A step, by hand or by a program of yours that owns many tensors (types in the "
             "header):\n");
-    for (int ph = 0; ph <= p->nphases; ph++) comment_phase(out, p, v, ph);
-    for (uint32_t i = 0; i < p->ncommit; i++) {
-        sb_printf(out, " *   %s_", module);
-        emit_program_name(out, p, &p->commit[i]);
-        sb_printf(out, "   stores scalar state, once per %s block\n",
-                  emit_level_names[p->commit[i].level]);
+    for (size_t e = 0; e < u->n; e++) {
+        if (e)
+            sb_printf(out, " * Entry point %s, the same way:\n", u->plans[e]->m->bodies[0].entry);
+        for (int ph = 0; ph <= u->plans[e]->nphases; ph++)
+            comment_phase(out, u->plans[e], u->variants[e], ph);
+        comment_commit(out, u->plans[e]);
     }
+    if (p->m->nbodies > 1)
+        sb_puts(out, " * Kernels and programs that end in _1, _2, … are of tensors of other shapes "
+                     "(see the step's own choice).\n");
     sb_puts(
         out,
         " * Partial results meet in the aligned binary tree over the chunks of a tensor, N(k, i) = "
         "N(k-1, 2i) + N(k-1, 2i+1),\n"
         " * then over the tensors in byte order of their names. Blocks of scalars, in doubles:\n");
     emit_block_comment(out, p, " *   ");
-    emit_pointer_comment(out, p, v);
+    emit_pointer_comment(out, p, u->variants[0][0]);
 }
 
-void emit_places_enum(StrBuf *out, const Plan *p, const Variant *v)
+void emit_places_enum(StrBuf *out, const Plan *p, const Variant *v, const char *prefix)
 {
     Arena *a = out->arena;
-    const char *big = emit_upper(a, emit_module_name(a, p));
+    const char *big = emit_upper(a, prefix);
     sb_printf(out, "#ifndef %s_PLACES\n#define %s_PLACES 1\n", big, big);
     sb_puts(out, "enum {\n    /* sizes of the blocks of scalars, in doubles */\n");
     for (int l = 0; l < LEVEL_COUNT; l++)
@@ -162,7 +212,9 @@ void emit_c_abi(StrBuf *out)
             "#define DSOPT_KERNEL_ABI 1\n"
             "enum { DS_CHUNK = 4096, DS_LANES = 128 };\n"
             "/* At most DS_CHUNK consecutive elements of one tensor, from a multiple of "
-            "DS_CHUNK on. */\n"
+            "DS_CHUNK on; of tensors\n"
+            " * that are worked on as matrices, a tile: `runs` runs of `count` elements (the last "
+            "has `last`), `pitch` apart. */\n"
             "typedef struct DsRow {\n"
             "    int64_t tensor, first, count, runs, pitch, width, last, matrix;\n"
             "    int64_t row, col, strip, tile;\n"
@@ -190,14 +242,20 @@ static void hyper_type(StrBuf *out, const Plan *p, const char *module)
     sb_printf(out, "typedef struct %s_hyper {\n", module);
     for (uint32_t i = 0; i < p->m->nslots; i++) {
         const Slot *s = &p->m->slots[i];
-        if (s->kind != SLOT_HYPER) continue;
+        if (s->kind != SLOT_HYPER && s->kind != SLOT_INPUT) continue;
+        if (defaults.len) sb_puts(&defaults, ", ");
+        if (s->kind == SLOT_INPUT) {
+            sb_printf(out, "    double %s; /* an input: set it before each step */\n",
+                      emit_slot_name(a, p, i));
+            sb_puts(&defaults, "(0.0 / 0.0)");
+            continue;
+        }
         sb_printf(out, "    double %s; /* in %c", emit_slot_name(a, p, i), s->lo_open ? '(' : '[');
         emit_decimal(out, s->lo);
         sb_puts(out, ", ");
         emit_decimal(out, s->hi);
         sb_printf(out, "%c%s */\n", s->hi_open ? ')' : ']',
                   s->has_default || s->derived ? "" : "; must be set");
-        if (defaults.len) sb_puts(&defaults, ", ");
         if (s->has_default && isfinite(s->def))
             emit_decimal(&defaults, s->def);
         else if (s->has_default)
@@ -213,59 +271,100 @@ static void hyper_type(StrBuf *out, const Plan *p, const char *module)
               defaults.text);
 }
 
-static void state_type(StrBuf *out, const Plan *p, const char *module)
+static void state_field(StrBuf *out, const Plan *p, uint32_t slot)
 {
-    Arena *a = out->arena;
-    if (!emit_c_has_state(p)) return;
+    const Slot *s = &p->m->slots[slot];
+    sb_printf(out, "    double %s; /* ", emit_c_state_name(out->arena, p, slot));
+    sb_puts(out, s->kind == SLOT_EXPORT ? "written by the step" : "starts at ");
+    if (s->kind != SLOT_EXPORT) emit_decimal(out, s->init);
+    sb_puts(out, " */\n");
+}
+
+/* States, and what all entry points export. */
+static void state_type(StrBuf *out, const CUnit *u, const char *module)
+{
+    bool any = false;
+    for (size_t e = 0; e < u->n; e++) any |= emit_c_has_state(u->plans[e]);
+    if (!any) return;
     sb_puts(out, "/* Kept from step to step by the caller. */\n");
     sb_printf(out, "typedef struct %s_state {\n", module);
-    for (uint32_t i = 0; i < p->m->nslots; i++) {
-        const Slot *s = &p->m->slots[i];
-        if (!rate_is_scalar(s->rate) || (s->kind != SLOT_STATE && s->kind != SLOT_EXPORT))
-            continue;
-        sb_printf(out, "    double %s; /* ", emit_slot_name(a, p, i));
-        sb_puts(out, s->kind == SLOT_STATE ? "starts at " : "written by the step");
-        if (s->kind == SLOT_STATE) emit_decimal(out, s->init);
-        sb_puts(out, " */\n");
+    for (size_t e = 0; e < u->n; e++) {
+        const IrModule *m = u->plans[e]->m;
+        for (uint32_t i = 0; i < m->nslots; i++) {
+            if (emit_c_is_kept(&m->slots[i]) && (e == 0 || m->slots[i].kind == SLOT_EXPORT))
+                state_field(out, u->plans[e], i);
+        }
     }
     sb_printf(out, "} %s_state;\n\n", module);
 }
 
-static void entry_points(StrBuf *out, const Plan *p, const Variant *v, const char *module)
+static void entry_points(StrBuf *out, const Plan *p, const Variant *const *variants)
 {
-    for (uint32_t i = 0; i < v->nkernels; i++)
-        sb_printf(out,
-                  "void %s_k%d(const DsArgs *args, int64_t begin, int64_t end, void *scratch);\n",
-                  module, v->kernels[i].phase);
-    for (uint32_t i = 0; i < p->nprograms + p->ncommit; i++) {
-        const ScalarProgram *sp = i < p->nprograms ? &p->programs[i] : &p->commit[i - p->nprograms];
-        sb_printf(out, "void %s_", module);
-        emit_program_name(out, p, sp);
-        sb_puts(out, "(double *global, double *group, double *cls, double *tensor);\n");
+    uint32_t n;
+    const char **names =
+        emit_all_names(out->arena, p, arena_printf(out->arena, "%s_", emit_prefix(out->arena, p)), &n);
+    for (uint32_t b = 0; b < p->m->nbodies; b++) {
+        for (uint32_t i = 0; i < variants[b]->nkernels; i++) {
+            sb_printf(out, "void %s_", emit_prefix(out->arena, p));
+            emit_kernel_name(out, variants[b], &variants[b]->kernels[i]);
+            sb_puts(out, "(const DsArgs *args, int64_t begin, int64_t end, void *scratch);\n");
+        }
     }
+    for (uint32_t i = 0; i < n; i++)
+        sb_printf(out, "void %s(%s);\n", names[i],
+                  i < p->nprograms + p->ncommit
+                      ? "double *global, double *group, double *cls, double *tensor"
+                      : "const DsArgs *args, int64_t begin, int64_t end");
 }
 
-bool emit_standalone_h(const Plan *p, const Variant *v, StrBuf *h_text)
+static void plain_function(StrBuf *out, const Plan *p, const Variant *v)
 {
-    Arena *a = h_text->arena;
+    bool step = strcmp(p->m->bodies[0].entry, "step") == 0;
+    sb_puts(out, "\n/* One step of one tensor. ");
+    sb_puts(out, step ? "t: the number of this step, from 1;" : "t: the steps done so far;");
+    sb_puts(out, " 16-bit elements are their bits. Returns 1 when the step was\n"
+                 " * applied, 0 when the rule skipped it or there are no elements.");
+    if (emit_c_has_draws(p))
+        sb_puts(out, " draws: the key of this tensor's random numbers in this step.");
+    if (emit_c_is_shaped(p)) {
+        sb_puts(out, " States of rows, columns, matrices\n"
+                     " * or blocks have one value for each, those of another shape may be NULL. "
+                     "work: as many bytes as\n * ");
+        sb_printf(out, "%s_work says. */\n", emit_c_entry(out->arena, p));
+        emit_c_work_prototype(out, p);
+        sb_puts(out, ";\n");
+    } else {
+        sb_puts(out, " */\n");
+    }
+    emit_c_step_prototype(out, p, v);
+    sb_puts(out, ";\n");
+}
+
+void emit_c_header(StrBuf *out, const CUnit *u)
+{
+    Arena *a = out->arena;
+    const Plan *p = u->plans[0];
     const char *module = emit_module_name(a, p), *big = emit_upper(a, module);
     sb_printf(
-        h_text,
+        out,
         "/* %s: one step of the optimizer, generated by dsoptc; %s.c tells how to use it.\n *\n",
         module, module);
-    emit_block_comment(h_text, p, " * ");
-    sb_printf(h_text, " */\n#ifndef %s_DSOPT_H\n#define %s_DSOPT_H\n#include <stdint.h>\n", big,
-              big);
-    sb_puts(h_text, "#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n");
-    emit_c_abi(h_text);
-    emit_places_enum(h_text, p, v);
-    hyper_type(h_text, p, module);
-    state_type(h_text, p, module);
-    entry_points(h_text, p, v, module);
-    sb_puts(h_text, "\n/* One step of one tensor. t: the number of this step, from 1; 16-bit "
-                    "elements are their bits. Returns 1 when the step was\n"
-                    " * applied, 0 when the rule skipped it or there are no elements. */\n");
-    emit_c_step_prototype(h_text, p, v);
-    sb_puts(h_text, ";\n\n#ifdef __cplusplus\n}\n#endif\n#endif\n");
+    emit_block_comment(out, p, " * ");
+    sb_printf(out, " */\n#ifndef %s_DSOPT_H\n#define %s_DSOPT_H\n#include <stdint.h>\n", big, big);
+    sb_puts(out, "#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n");
+    emit_c_abi(out);
+    for (size_t e = 0; e < u->n; e++)
+        emit_places_enum(out, u->plans[e], u->variants[e][0], emit_prefix(a, u->plans[e]));
+    hyper_type(out, p, module);
+    state_type(out, u, module);
+    for (size_t e = 0; e < u->n; e++) entry_points(out, u->plans[e], u->variants[e]);
+    for (size_t e = 0; e < u->n; e++) plain_function(out, u->plans[e], u->variants[e][0]);
+    sb_puts(out, "\n#ifdef __cplusplus\n}\n#endif\n#endif\n");
+}
+
+bool emit_standalone_h(const Plan *const *plans, size_t n, const DType *storage, StrBuf *h_text)
+{
+    CUnit u = emit_c_unit(h_text->arena, plans, n, storage);
+    emit_c_header(h_text, &u);
     return true;
 }

@@ -11,20 +11,16 @@
 #include "emit_c.h"
 #include <string.h>
 
-static bool is_scalar(const Slot *s)
+bool emit_c_is_kept(const Slot *s)
 {
-    return rate_is_scalar(s->rate);
-}
-
-static bool is_kept(const Slot *s)
-{
-    return is_scalar(s) && (s->kind == SLOT_STATE || s->kind == SLOT_EXPORT);
+    bool init = s->kind == SLOT_COUNT && strcmp(s->name, "init") == 0;
+    return rate_is_scalar(s->rate) && (s->kind == SLOT_STATE || s->kind == SLOT_EXPORT || init);
 }
 
 bool emit_c_has_state(const Plan *p)
 {
     for (uint32_t i = 0; i < p->m->nslots; i++) {
-        if (is_kept(&p->m->slots[i])) return true;
+        if (emit_c_is_kept(&p->m->slots[i])) return true;
     }
     return false;
 }
@@ -32,40 +28,66 @@ bool emit_c_has_state(const Plan *p)
 static bool has_hyper(const Plan *p)
 {
     for (uint32_t i = 0; i < p->m->nslots; i++)
-        if (p->m->slots[i].kind == SLOT_HYPER) return true;
+        if (p->m->slots[i].kind == SLOT_HYPER || p->m->slots[i].kind == SLOT_INPUT) return true;
     return false;
 }
 
-static const char *const shape_props[] = {"ndim", "rows", "cols"};
-
-static bool reads_property(const Plan *p, const char *name)
+static bool has_property(const Plan *p, const char *name)
 {
-    for (uint32_t i = 0; i < p->m->nslots; i++)
-        if (p->m->slots[i].kind == SLOT_PROP && !strcmp(p->m->slots[i].name, name)) return true;
-    return false;
+    return ir_slot_find(p->m, SLOT_PROP, name) >= 0;
 }
 
 bool emit_c_has_shape(const Plan *p)
 {
-    for (int i = 0; i < 3; i++)
-        if (reads_property(p, shape_props[i])) return true;
-    return false;
+    return has_property(p, "ndim") || has_property(p, "rows") || has_property(p, "cols");
+}
+
+bool emit_c_has_draws(const Plan *p)
+{
+    return has_property(p, "draw_lo") || has_property(p, "draw_hi");
+}
+
+static bool is_step(const Plan *p)
+{
+    return strcmp(p->m->bodies[0].entry, "step") == 0;
+}
+
+const char *emit_prefix(Arena *a, const Plan *p)
+{
+    const char *name = emit_module_name(a, p);
+    return is_step(p) ? name : arena_printf(a, "%s_%s", name, p->m->bodies[0].entry);
+}
+
+const char *emit_c_entry(Arena *a, const Plan *p)
+{
+    return arena_printf(a, "%s_%s", emit_module_name(a, p), p->m->bodies[0].entry);
+}
+
+const char *emit_c_state_name(Arena *a, const Plan *p, uint32_t slot)
+{
+    const char *name = emit_slot_name(a, p, slot);
+    bool own = p->m->slots[slot].kind == SLOT_EXPORT && !is_step(p);
+    return own ? arena_printf(a, "%s_%s", p->m->bodies[0].entry, name) : name;
 }
 
 void emit_c_step_prototype(StrBuf *out, const Plan *p, const Variant *v)
 {
     Arena *a = out->arena;
     const char *module = emit_module_name(a, p);
-    sb_printf(out, "int %s_step(int64_t numel", module);
-    for (uint32_t e = 0; e < p->m->nelem + v->ntemps; e++) {
+    bool shaped = emit_c_is_shaped(p);
+    uint32_t pointers = shaped ? p->m->nelem : emit_pointer_count(p, v);
+    sb_printf(out, "int %s(%s", emit_c_entry(a, p),
+              shaped ? "int ndim, const int64_t *shape" : "int64_t numel");
+    for (uint32_t e = 0; e < pointers; e++) {
         DType d = emit_elem_storage(p, v, e);
         const char *type = d == DT_F32 ? "float" : d == DT_F64 ? "double" : "uint16_t";
         sb_printf(out, ", %s%s *%s", e == 1 ? "const " : "", type, emit_elem_name(a, p, e));
     }
     sb_printf(out, ",\n    const %s_hyper *hyper", module);
     if (emit_c_has_state(p)) sb_printf(out, ", %s_state *state", module);
-    if (emit_c_has_shape(p)) sb_puts(out, ", int ndim, int64_t rows, int64_t cols");
-    sb_puts(out, ", int64_t t)");
+    if (!shaped && emit_c_has_shape(p)) sb_puts(out, ", int ndim, int64_t rows, int64_t cols");
+    if (emit_c_has_draws(p)) sb_puts(out, ", uint64_t draws");
+    sb_puts(out, shaped ? ", int64_t t, void *work)" : ", int64_t t)");
 }
 
 /* `group[2]` */
@@ -78,8 +100,14 @@ static void set_property(StrBuf *out, const Variant *v, const Slot *s)
 {
     const char *at = block_at(out->arena, s);
     if (strcmp(s->name, "ndim") == 0 || strcmp(s->name, "rows") == 0 ||
-        strcmp(s->name, "cols") == 0)
+        strcmp(s->name, "cols") == 0 || strcmp(s->name, "mats") == 0)
         sb_printf(out, "    %s = (double)%s;\n", at, s->name);
+    else if (strcmp(s->name, "first") == 0)
+        sb_printf(out, "    %s = (double)d.first;\n", at);
+    else if (strcmp(s->name, "draw_lo") == 0)
+        sb_printf(out, "    %s = (double)(draws & 0xffffffffu);\n", at);
+    else if (strcmp(s->name, "draw_hi") == 0)
+        sb_printf(out, "    %s = (double)(draws >> 32);\n", at);
     else if (strcmp(s->name, "gbits") == 0)
         sb_printf(out, "    %s = %d;\n", at, 8 * dtype_size(v->storage[1]));
     else
@@ -87,39 +115,41 @@ static void set_property(StrBuf *out, const Variant *v, const Slot *s)
 }
 
 /* Puts hyperparameters, states, counters and properties into the blocks. */
-static void fill_blocks(StrBuf *out, const Plan *p, const Variant *v)
+void emit_c_fill_blocks(StrBuf *out, const Plan *p, const Variant *v)
 {
+    const char *steps = is_step(p) ? "(double)(t - 1)" : "(double)t";
     Arena *a = out->arena;
-    for (int i = 0; i < 3 && emit_c_has_shape(p); i++)
-        if (!reads_property(p, shape_props[i])) sb_printf(out, "    (void)%s;\n", shape_props[i]);
+    if (!emit_c_is_shaped(p) && emit_c_has_shape(p))
+        sb_puts(out, "    (void)ndim, (void)rows, (void)cols;\n");
     for (uint32_t i = 0; i < p->m->nslots; i++) {
         const Slot *s = &p->m->slots[i];
-        if (!is_scalar(s)) continue;
-        if (s->kind == SLOT_HYPER)
+        if (!rate_is_scalar(s->rate)) continue;
+        if (s->kind == SLOT_HYPER || s->kind == SLOT_INPUT)
             sb_printf(out, "    %s = hyper->%s;\n", block_at(a, s), emit_slot_name(a, p, i));
-        else if (s->kind == SLOT_STATE)
-            sb_printf(out, "    %s = state->%s;\n", block_at(a, s), emit_slot_name(a, p, i));
+        else if (emit_c_is_kept(s) && s->kind != SLOT_EXPORT)
+            sb_printf(out, "    %s = state->%s;\n", block_at(a, s), emit_c_state_name(a, p, i));
         else if (s->kind == SLOT_COUNT)
-            sb_printf(out, "    %s = (double)(t - 1);\n", block_at(a, s));
+            sb_printf(out, "    %s = %s;\n", block_at(a, s), steps);
         else if (s->kind == SLOT_PROP)
             set_property(out, v, s);
     }
-    sb_puts(out, "    cls[0] = (double)(t - 1);\n");
+    sb_printf(out, "    cls[0] = %s;\n", steps);
+    if (!has_hyper(p)) sb_puts(out, "    (void)hyper;\n");
 }
 
-static void drain_blocks(StrBuf *out, const Plan *p)
+void emit_c_drain_blocks(StrBuf *out, const Plan *p)
 {
     Arena *a = out->arena;
     for (uint32_t i = 0; i < p->m->nslots; i++) {
-        if (is_kept(&p->m->slots[i]))
-            sb_printf(out, "    state->%s = %s;\n", emit_slot_name(a, p, i),
+        if (emit_c_is_kept(&p->m->slots[i]))
+            sb_printf(out, "    state->%s = %s;\n", emit_c_state_name(a, p, i),
                       block_at(a, &p->m->slots[i]));
     }
 }
 
 static void call_programs(StrBuf *out, const Plan *p, int phase)
 {
-    const char *module = emit_module_name(out->arena, p);
+    const char *module = emit_prefix(out->arena, p);
     for (uint32_t i = 0; i < p->nprograms; i++) {
         if (p->programs[i].phase != phase) continue;
         sb_printf(out, "    %s_", module);
@@ -130,13 +160,13 @@ static void call_programs(StrBuf *out, const Plan *p, int phase)
 
 static void call_commit(StrBuf *out, const Plan *p)
 {
-    const char *module = emit_module_name(out->arena, p);
+    const char *module = emit_prefix(out->arena, p);
     for (uint32_t i = 0; i < p->ncommit; i++) {
         sb_printf(out, "    %s_", module);
         emit_program_name(out, p, &p->commit[i]);
         sb_puts(out, "(global, group, cls, tensor);\n");
     }
-    drain_blocks(out, p);
+    emit_c_drain_blocks(out, p);
 }
 
 static const char *reduce_name(const Plan *p, const PlanReduce *r)
@@ -159,7 +189,7 @@ static void put_result(StrBuf *out, const Plan *p, const PlanReduce *r, const ch
 static void run_kernel(StrBuf *out, const Plan *p, const Kernel *k)
 {
     Arena *a = out->arena;
-    const char *module = emit_module_name(a, p);
+    const char *module = emit_prefix(a, p);
     if (!k->nreduces) {
         sb_puts(
             out,
@@ -223,7 +253,7 @@ static void declare(StrBuf *out, const Plan *p, const Variant *v)
         sb_printf(out, "    double %s[%u] = {0};\n", emit_blocks[l],
                   (unsigned)(p->block_size[l] ? p->block_size[l] : 1));
     sb_puts(out, "    void *const ptr[] = {");
-    for (uint32_t e = 0; e < p->m->nelem + v->ntemps; e++)
+    for (uint32_t e = 0; e < emit_pointer_count(p, v); e++)
         sb_printf(out, "%s%s%s", e ? ", " : "", e == 1 ? "(void *)" : "",
                   emit_elem_name(out->arena, p, e));
     sb_puts(
@@ -243,14 +273,26 @@ static void declare(StrBuf *out, const Plan *p, const Variant *v)
     }
 }
 
-void emit_c_step(StrBuf *out, const Plan *p, const Variant *v)
+void emit_c_return(StrBuf *out, const Plan *p)
 {
-    bool skips = p->skip.level != LEVEL_NONE;
+    if (p->skip.level != LEVEL_NONE)
+        sb_printf(out, "    return %s[%u] == 0;\n}\n\n", emit_blocks[p->skip.level],
+                  (unsigned)p->skip.index);
+    else
+        sb_puts(out, "    return 1;\n}\n\n");
+}
+
+void emit_c_step(StrBuf *out, const Plan *p, const Variant *const *variants)
+{
+    const Variant *v = variants[0];
+    if (emit_c_is_shaped(p)) {
+        emit_c_shaped_step(out, p, variants);
+        return;
+    }
     emit_c_step_prototype(out, p, v);
     sb_puts(out, "\n{\n    if (numel <= 0)\n        return 0;\n");
     declare(out, p, v);
-    fill_blocks(out, p, v);
-    if (!has_hyper(p)) sb_puts(out, "    (void)hyper;\n");
+    emit_c_fill_blocks(out, p, v);
     for (int ph = 0; ph <= p->nphases; ph++) {
         call_programs(out, p, ph);
         for (uint32_t i = 0; i < v->nkernels; i++) {
@@ -259,9 +301,5 @@ void emit_c_step(StrBuf *out, const Plan *p, const Variant *v)
         join_scalars(out, p, ph);
     }
     call_commit(out, p);
-    if (skips)
-        sb_printf(out, "    return %s[%u] == 0;\n}\n", emit_blocks[p->skip.level],
-                  (unsigned)p->skip.index);
-    else
-        sb_puts(out, "    return 1;\n}\n");
+    emit_c_return(out, p);
 }

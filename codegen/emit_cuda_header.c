@@ -157,7 +157,7 @@ bool emit_cuda_h(const Plan *p, const Variant *v, StrBuf *h_text)
               " */\n#ifndef %s_DSOPT_CUDA_H\n#define %s_DSOPT_CUDA_H\n#include <stdint.h>\n\n", big,
               big);
     host_tables(h_text);
-    emit_places_enum(h_text, p, v);
+    emit_places_enum(h_text, p, v, emit_module_name(h_text->arena, p));
     sb_printf(h_text,
               "/* One step: these launches in this order, in one stream. */\nstatic const "
               "DsCudaLaunch %s_launches[] = {\n",

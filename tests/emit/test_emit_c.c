@@ -136,7 +136,7 @@ static void check_rule(Arena *a, const IrModule *m, const char *storage, const c
     const Plan *p = plan_make(a, m);
     const Variant *v = rule_variant(a, p, storage);
     StrBuf text = {.arena = a}, why = {.arena = a};
-    emit_standalone_c(p, v, &text, NULL);
+    emit_standalone_c(&p, 1, v->storage, &text, NULL);
     const char *what = arena_printf(a, "%s [%s] by %s", m->name, storage, cc);
     char *path = arena_printf(a, "%s/emit-%ld.so", DSOPT_BUILD_DIR, (long)getpid());
     bool ok = cc_compile(text.text, path, true,
@@ -159,7 +159,7 @@ static void refusals(Arena *a, const char *cc)
     const Plan *p = plan_make(a, rule_from_ir(a, "adamw"));
     const Variant *v = rule_variant(a, p, "");
     StrBuf text = {.arena = a};
-    emit_standalone_c(p, v, &text, NULL);
+    emit_standalone_c(&p, 1, v->storage, &text, NULL);
     const char *path = arena_printf(a, "%s/refused-%ld.so", DSOPT_BUILD_DIR, (long)getpid());
     const struct {
         const char *text, *path, *cc, *says;

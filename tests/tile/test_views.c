@@ -10,7 +10,9 @@
  */
 #include "codegen/tile/tile.h"
 #include "views.h"
+#include <dlfcn.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 enum { POOL = 96, NHYPERS = 3 };
 
@@ -116,6 +118,7 @@ static const struct {
 } slots[] = {{"p", SLOT_PARAM, RATE_ELEMENT},   {"g", SLOT_GRAD, RATE_ELEMENT},
              {"t", SLOT_COUNT, RATE_TENSOR},    {"draw_lo", SLOT_PROP, RATE_TENSOR},
              {"draw_hi", SLOT_PROP, RATE_TENSOR}, {"cols", SLOT_PROP, RATE_TENSOR},
+             {"rows", SLOT_PROP, RATE_TENSOR},
              {"h0", SLOT_HYPER, RATE_GROUP},    {"h1", SLOT_HYPER, RATE_GROUP},
              {"h2", SLOT_HYPER, RATE_GLOBAL},   {"m", SLOT_STATE, RATE_ELEMENT},
              {"v", SLOT_STATE, RATE_ELEMENT},   {"row", SLOT_STATE, RATE_ROW},
@@ -202,27 +205,33 @@ static bool needs_view(const IrModule *m, const IrBody *b)
     return b->view == VIEW_FLAT;
 }
 
-/* Who runs which body, and blocks of how many elements, the scene decides. */
-static void add_select(Arena *a, IrModule *m)
+static const int64_t blocks[] = {1, 7, 64, 128, 400, 5000, 100000};
+
+/* Tensors of few rows run the second body. */
+static void add_select(IrModule *m)
 {
     static const struct {
         SlotKind kind;
         const char *name;
     } slot[] = {{SLOT_ARM, "arm"}, {SLOT_BLOCK, "block"}};
-    bool blocks = false;
-    for (uint32_t b = 0; b < m->nbodies; b++) blocks |= m->bodies[b].view == VIEW_BLOCK;
-    if (m->nbodies == 1 && !blocks) return;
+    bool has_blocks = false;
+    for (uint32_t b = 0; b < m->nbodies; b++) has_blocks |= m->bodies[b].view == VIEW_BLOCK;
+    if (m->nbodies == 1 && !has_blocks) return;
     IrBuilder b = {0};
     ir_builder_init(&b, m, ir_select_new(m, "x"));
     for (int i = 0; i < 2; i++) {
-        if (i == 0 ? m->nbodies == 1 : !blocks) continue;
+        if (i == 0 ? m->nbodies == 1 : !has_blocks) continue;
         uint32_t at = ir_slot_add(m, (Slot){.kind = slot[i].kind,
                                             .name = slot[i].name,
-                                            .path = arena_strdup(a, ""),
+                                            .path = "",
                                             .rate = RATE_TENSOR,
                                             .dtype = DT_F64,
                                             .storage = DT_F64});
-        ir_store(&b, at, ir_const(&b, 1), IR_NONE);
+        IrRef rows = ir_load(&b, (uint32_t)ir_slot_find(m, SLOT_PROP, "rows")),
+              few = ir_op(&b, OP_LT, rows, ir_const(&b, 20), IR_NONE),
+              arm = ir_op(&b, OP_SELECT, few, ir_const(&b, 1), ir_const(&b, 0)),
+              block = ir_const(&b, (double)blocks[roll(sizeof blocks / sizeof *blocks)]);
+        ir_store(&b, at, i == 0 ? arm : block, IR_NONE);
     }
 }
 
@@ -237,7 +246,7 @@ static IrModule *make_module(Arena *a)
     for (uint32_t b = 0; b < m->nbodies; b++) {
         if (!needs_view(m, &m->bodies[b])) m->bodies[b].view = VIEW_FLAT;
     }
-    add_select(a, m);
+    add_select(m);
     return m;
 }
 
@@ -248,7 +257,6 @@ static const Shape shapes[] = {
     {2, {0, 7}},     {1, {385}},       {2, {34, 384}}, {2, {5, 385}},    {3, {2, 17, 129}},
     {2, {1, 9000}},  {2, {700, 3}},    {0, {0}},       {2, {3, 8192}},   {2, {40, 64}},
     {3, {5, 1, 16}}, {1, {4097}},      {2, {2, 2}}};
-static const int64_t blocks[] = {1, 7, 64, 128, 400, 5000, 100000};
 enum { NSHAPES = sizeof shapes / sizeof *shapes };
 
 static bool build(const Backend *c, const BackendOptions *o, const Plan *p,
@@ -281,22 +289,101 @@ static void check_build(Arena *a, const Plan *p, const Variant *const *variants,
     size_t first = roll(NSHAPES), n = 7;
     Shape chosen[7];
     for (size_t i = 0; i < n; i++) chosen[i] = shapes[(first + i) % NSHAPES];
-    int64_t block = blocks[roll(sizeof blocks / sizeof *blocks)];
     scene_seed = 42;
-    Scene got = scene_new(a, p, variants, chosen, n, block);
+    Scene got = scene_new(a, p, variants, chosen, n);
     scene_seed = 42;
-    Scene want = scene_new(a, p, variants, chosen, n, block);
+    Scene want = scene_new(a, p, variants, chosen, n);
     for (int step = 0; step < 2; step++) {
         scene_step(&got, &code);
         REQUIRE(interp_step(p->m, &want.x), "out of memory");
         const char *difference = scene_difference(&got, &want);
-        CHECK(!difference, "module %d %s step %d, block %lld: %s\n%s", round,
-              o->isa ? o->isa : c->name, step, (long long)block, difference,
+        CHECK(!difference, "module %d %s step %d: %s\n%s", round, o->isa ? o->isa : c->name, step,
+              difference,
               text_of(a, p, variants, tile));
         if (difference) break;
     }
     for (uint32_t b = 0; b < p->m->nbodies; b++) c->free_image(code.kernels[b].image);
     c->free_image(code.scalars.image);
+}
+
+/* ---- the plain step of standalone C ---------------------------------------------------------- */
+
+typedef int (*StepFn)(intptr_t, intptr_t, intptr_t, intptr_t, intptr_t, intptr_t, intptr_t, intptr_t,
+                      intptr_t, intptr_t, intptr_t, intptr_t, intptr_t, intptr_t, intptr_t, intptr_t);
+
+/* Hyperparameters and states in the order of their slots, as the structs have them. */
+static void check_plain_tensor(Arena *a, const Plan *p, const Variant *const *variants,
+                               void *library, const Shape *shape, int round)
+{
+    const IrModule *m = p->m;
+    StepFn step;
+    int64_t (*work)(int, const int64_t *);
+    *(void **)&step = dlsym(library, "x_step");
+    *(void **)&work = dlsym(library, "x_step_work");
+    REQUIRE(step && work, "module %d: no x_step", round);
+    scene_seed = 7;
+    Scene got = scene_new(a, p, variants, shape, 1);
+    scene_seed = 7;
+    Scene want = scene_new(a, p, variants, shape, 1);
+    double hyper[8], state[16];
+    uint32_t kept[16], nhyper = 0, nstate = 0;
+    for (uint32_t i = 0; i < m->nslots; i++) {
+        const Slot *s = &m->slots[i];
+        Place at = {s->level, s->index};
+        if (s->kind == SLOT_HYPER) hyper[nhyper++] = *scene_place(&got, 0, at);
+        if (s->kind == SLOT_STATE && rate_is_scalar(s->rate)) kept[nstate++] = i;
+    }
+    for (uint32_t k = 0; k < nstate; k++) {
+        const Slot *s = &m->slots[kept[k]];
+        state[k] = *scene_place(&got, 0, (Place){s->level, s->index});
+    }
+    int64_t bytes = work(shape->ndim, shape->dim);
+    char *memory = arena_alloc(a, (size_t)bytes + 8);
+    memset(memory, 0x7b, (size_t)bytes + 8);
+    intptr_t args[16] = {shape->ndim, (intptr_t)shape->dim};
+    size_t n = 2;
+    for (uint32_t e = 0; e < m->nelem; e++) args[n++] = (intptr_t)got.x.tensors[0].ptr[e];
+    args[n++] = (intptr_t)hyper;
+    if (nstate) args[n++] = (intptr_t)state;
+    if (ir_slot_find(m, SLOT_PROP, "draw_lo") >= 0)
+        args[n++] = (intptr_t)((uint64_t)4000000000u << 32 | 123456789u);
+    args[n++] = 1;
+    args[n++] = (intptr_t)(memory + 3);
+    for (int k = 0; k < 2; k++) {
+        int applied = step(args[0], args[1], args[2], args[3], args[4], args[5], args[6], args[7],
+                           args[8], args[9], args[10], args[11], args[12], args[13], args[14],
+                           args[15]);
+        CHECK(applied == got.x.tensors[0].active, "module %d: returned %d", round, applied);
+        REQUIRE(interp_step(m, &want.x), "out of memory");
+        for (uint32_t j = 0; j < nstate; j++) {
+            const Slot *s = &m->slots[kept[j]];
+            *scene_place(&got, 0, (Place){s->level, s->index}) = state[j];
+        }
+        const char *difference = scene_difference(&got, &want);
+        CHECK(!difference, "module %d, x_step %d: %s\n%s", round, k, difference,
+              text_of(a, p, variants, false));
+    }
+    int behind = 0;
+    for (int i = 3; i < 8; i++) behind += memory[bytes + i] != 0x7b;
+    CHECK(behind == 0, "module %d: x_step writes past its %lld bytes", round, (long long)bytes);
+}
+
+static void check_plain(Arena *a, const Plan *p, const Variant *const *variants, const char *cc,
+                        int round)
+{
+    StrBuf text = {.arena = a}, why = {.arena = a};
+    if (!p->m->select && p->m->bodies[0].view == VIEW_FLAT) return;
+    emit_standalone_c(&p, 1, variants[0]->storage, &text, NULL);
+    char *path = arena_printf(a, "%s/views-%ld.so", DSOPT_BUILD_DIR, (long)getpid());
+    REQUIRE(cc_compile(text.text, path, true, cc, &why), "module %d: %s\n%s", round, why.text,
+            text.text);
+    void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    unlink(path);
+    REQUIRE(library, "%s", dlerror());
+    size_t first = roll(NSHAPES);
+    for (size_t i = 0; i < 7; i++)
+        check_plain_tensor(a, p, variants, library, &shapes[(first + i) % NSHAPES], round);
+    dlclose(library);
 }
 
 int main(int argc, char **argv)
@@ -331,7 +418,10 @@ int main(int argc, char **argv)
                 mixed && rate_is_element(slot->rate) ? narrow[roll(4)] : slot->dtype;
         }
         for (uint32_t b = 0; b < m->nbodies; b++) variants[b] = plan_variant(&a, p, b, storage);
-        if (!tile) check_build(&a, p, variants, c, &o, round);
+        if (!tile) {
+            check_build(&a, p, variants, c, &o, round);
+            check_plain(&a, p, variants, cc.text, round);
+        }
         uint64_t same = gen_state;
         for (int level = 0; tile && level < TILE_LEVEL_COUNT; level++) {
             BackendOptions at = {.isa = tile_level_names[level]};

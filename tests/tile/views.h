@@ -1,7 +1,7 @@
 /* views.h - one step of a plan over tensors of any shape, for the tests: the smallest executor of
  * bodies with rows, columns, blocks and matrices, by whatever backend.
  *
- *     Scene s = scene_new(&a, plan, variants, shapes, n, block, wild);  scene_step(&s, &built);
+ *     Scene s = scene_new(&a, plan, variants, shapes, n);  scene_step(&s, &built);
  *     and then scene_difference(&s, &reference) against a scene that interp_step has moved
  */
 #ifndef TESTS_TILE_VIEWS_H
@@ -127,8 +127,23 @@ static inline void scene_scalars(Scene *s)
     }
 }
 
+/* What the module's select says of a shape. */
+static inline void scene_choose(const Scene *s, const Shape *shape, uint32_t *body, double *block)
+{
+    const IrModule *m = s->m;
+    double *tensor = ARENA_ARRAY(s->a, double, s->p->block_size[LEVEL_TENSOR] + 1);
+    ViewDims d = view_dims(VIEW_FLAT, shape->ndim, shape->dim, 1);
+    int rows = ir_slot_find(m, SLOT_PROP, "rows"), arm = ir_slot_find(m, SLOT_ARM, "arm"),
+        size = ir_slot_find(m, SLOT_BLOCK, "block");
+    if (!m->select) return;
+    if (rows >= 0) tensor[m->slots[rows].index] = (double)d.rows;
+    REQUIRE(select_eval(m, s->a, tensor), "out of memory");
+    if (arm >= 0) *body = (uint32_t)tensor[m->slots[arm].index];
+    if (size >= 0) *block = tensor[m->slots[size].index];
+}
+
 static inline Scene scene_new(Arena *a, const Plan *p, const Variant *const *variants,
-                              const Shape *shapes, size_t n, int64_t block)
+                              const Shape *shapes, size_t n)
 {
     Scene s = {.a = a, .p = p, .m = p->m, .variants = variants, .n = n};
     s.dims = ARENA_ARRAY(a, ViewDims, n + 1);
@@ -143,8 +158,10 @@ static inline Scene scene_new(Arena *a, const Plan *p, const Variant *const *var
     for (int g = 0; g < SCENE_GROUPS; g++)
         s.x.group[g] = ARENA_ARRAY(a, double, p->block_size[LEVEL_GROUP] + 1);
     for (size_t i = 0; i < n; i++) {
-        uint32_t body = (uint32_t)(i % s.m->nbodies);
-        ViewDims d = view_dims(s.m->bodies[body].view, shapes[i].ndim, shapes[i].dim, block);
+        uint32_t body = 0;
+        double block = 1;
+        scene_choose(&s, &shapes[i], &body, &block);
+        ViewDims d = view_dims(s.m->bodies[body].view, shapes[i].ndim, shapes[i].dim, (int64_t)block);
         by_name[n - 1 - i] = (uint32_t)i;
         s.dims[i] = d;
         s.cls[i] = ARENA_ARRAY(a, double, p->block_size[LEVEL_CLASS] + 1);
