@@ -70,6 +70,8 @@ bool session_open_file(Session *s, Arena *a, const Options *o, const char *input
 bool session_finish(Session *s);
 /* Parse to optimised IR under --storage; NULL: errors reported. */
 IrModule *session_module(Session *s);
+/* Those of all entry points, the step first; of one where --entry names it. */
+bool session_modules(Session *s, Modules *out);
 
 int cmd_compile(Arena *a, const Options *o);
 int cmd_check(Arena *a, const Options *o);

@@ -13,6 +13,8 @@
 typedef struct Compiled {
     IrModule *m;
     const Plan *plan;
+    const Plan **plans; /* of all entry points, this one's first */
+    size_t nplans;
     Variant *variant; /* of the arm that was asked for */
     DType *storage;
 } Compiled;
@@ -32,8 +34,9 @@ static bool choose_arm(Session *s, const IrModule *m, uint32_t *arm)
 
 static bool compile_rule(Session *s, Compiled *c)
 {
-    c->m = session_module(s);
-    if (!c->m) return false;
+    Modules modules;
+    if (!session_modules(s, &modules)) return false;
+    c->m = modules.m[0];
     StrBuf why = {.arena = s->arena};
     DType *storage = ARENA_ARRAY(s->arena, DType, c->m->nelem);
     if (!storage_parse(s->options->value[OPT_STORAGE], c->m, storage, &why)) {
@@ -44,7 +47,10 @@ static bool compile_rule(Session *s, Compiled *c)
     if (!choose_arm(s, c->m, &arm)) return false;
     lint_storage(&s->diags, c->m, storage);
     c->storage = storage;
-    c->plan = plan_make(s->arena, c->m);
+    c->nplans = modules.n;
+    c->plans = ARENA_ARRAY(s->arena, const Plan *, modules.n);
+    for (size_t i = 0; i < modules.n; i++) c->plans[i] = plan_make(s->arena, modules.m[i]);
+    c->plan = c->plans[0];
     c->variant = plan_variant(s->arena, c->plan, arm, storage);
     return true;
 }
@@ -91,7 +97,7 @@ static bool emit_compiled(Session *s, const char *stage, StrBuf *out)
     if (!strcmp(stage, "ir")) ir_print(c.m, out);
     if (!strcmp(stage, "plan")) print_arms(s, &c, out, plan_print);
     if (!strcmp(stage, "tile")) return emit_tile_c(c.plan, c.variant, out);
-    if (!strcmp(stage, "c")) return emit_standalone_c(&c.plan, 1, c.storage, out, NULL);
+    if (!strcmp(stage, "c")) return emit_standalone_c(c.plans, c.nplans, c.storage, out, NULL);
     if (!strcmp(stage, "cuda")) return emit_cuda(c.plan, c.variant, out);
     return true;
 }
@@ -146,8 +152,8 @@ static bool write_c(Session *s, const Compiled *c, const char *path)
 {
     const char *h_path = with_ending(s, path, ".h");
     StrBuf b = {.arena = s->arena}, h = {.arena = s->arena};
-    return emit_standalone_c(&c->plan, 1, c->storage, &b, base_name(h_path)) &&
-           emit_standalone_h(&c->plan, 1, c->storage, &h) && add_text(s, h_path, &h) &&
+    return emit_standalone_c(c->plans, c->nplans, c->storage, &b, base_name(h_path)) &&
+           emit_standalone_h(c->plans, c->nplans, c->storage, &h) && add_text(s, h_path, &h) &&
            add_text(s, path, &b);
 }
 
@@ -167,8 +173,8 @@ static bool write_cu(Session *s, const Compiled *c, const char *path)
 static bool write_cc(Session *s, const Compiled *c, const char *path, bool shared)
 {
     StrBuf b = {.arena = s->arena}, h = {.arena = s->arena}, why = {.arena = s->arena};
-    if (!emit_standalone_c(&c->plan, 1, c->storage, &b, NULL) ||
-        !emit_standalone_h(&c->plan, 1, c->storage, &h))
+    if (!emit_standalone_c(c->plans, c->nplans, c->storage, &b, NULL) ||
+        !emit_standalone_h(c->plans, c->nplans, c->storage, &h))
         return false;
     const char *part = arena_printf(s->arena, "%s.%ld.new", path, (long)getpid());
     if (cc_compile(b.text, part, shared, NULL, &why)) {

@@ -106,3 +106,9 @@ IrModule *session_module(Session *s)
     bool guard = storage_gradient_is_narrow(s->options->value[OPT_STORAGE]);
     return compile_source(s->arena, &s->diags, s->file, &s->frontend, guard);
 }
+
+bool session_modules(Session *s, Modules *out)
+{
+    bool guard = storage_gradient_is_narrow(s->options->value[OPT_STORAGE]);
+    return compile_entries(s->arena, &s->diags, s->file, &s->frontend, guard, out);
+}

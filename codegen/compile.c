@@ -14,6 +14,7 @@ typedef struct Wanted {
     bool guard_gradients, rule_optional;
     const char *dump_after;
     StrBuf *dump;
+    Modules *modules; /* all entry points, if one is not asked for */
 } Wanted;
 
 static bool has_optimizer(const Ast *ast)
@@ -38,6 +39,23 @@ static bool has_entry(DiagSink *d, const Rule *rule, const char *entry)
     return false;
 }
 
+/* One entry point; NULL: the step. */
+static IrModule *lower(Arena *a, DiagSink *d, const Rule *rule, const FrontendOptions *o,
+                       const char *entry, const Wanted *w)
+{
+    LowerOptions lower = {.compute_f64 = o->compute_f64,
+                          .entry = entry,
+                          .guard_gradients = w->guard_gradients && !entry};
+    IrModule *m = ir_lower(a, d, rule, &lower);
+    if (!m) return NULL;
+    StrBuf why = {.arena = a};
+    IrModule *out = ir_run_passes(a, m, w->dump_after, w->dump, &why);
+    if (!out)
+        diag_report(d, DIAG_INTERNAL, rule->item->name.span, why.text ? why.text : "a pass failed");
+    if (out) lint_module(d, out);
+    return out;
+}
+
 static IrModule *compile(Arena *a, DiagSink *d, int file, const FrontendOptions *o, const Wanted *w)
 {
     Ast ast = {0};
@@ -49,17 +67,16 @@ static IrModule *compile(Arena *a, DiagSink *d, int file, const FrontendOptions 
     Rule *rule = frontend_check(a, d, &ast, o);
     if (!rule || !has_entry(d, rule, o->entry)) return NULL;
     bool step = !o->entry || !strcmp(o->entry, "step");
-    LowerOptions lower = {.compute_f64 = o->compute_f64,
-                          .entry = step ? NULL : o->entry,
-                          .guard_gradients = w->guard_gradients && step};
-    IrModule *m = ir_lower(a, d, rule, &lower);
-    if (!m) return NULL;
-    StrBuf why = {.arena = a};
-    IrModule *out = ir_run_passes(a, m, w->dump_after, w->dump, &why);
-    if (!out)
-        diag_report(d, DIAG_INTERNAL, rule->item->name.span, why.text ? why.text : "a pass failed");
-    if (out) lint_module(d, out);
-    return out;
+    IrModule *m = lower(a, d, rule, o, step ? NULL : o->entry, w);
+    if (!w->modules || !m) return m;
+    w->modules->m = ARENA_ARRAY(a, IrModule *, rule->nentries + 1);
+    w->modules->m[w->modules->n++] = m;
+    for (size_t i = 0; step && !o->entry && i < rule->nentries; i++) {
+        IrModule *entry = lower(a, d, rule, o, rule->entries[i].name, w);
+        if (!entry) return NULL;
+        w->modules->m[w->modules->n++] = entry;
+    }
+    return m;
 }
 
 /* With a place to go for arenas that have none. */
@@ -90,6 +107,14 @@ IrModule *compile_source(Arena *a, DiagSink *d, int file, const FrontendOptions 
                          bool guard_gradients)
 {
     return compile_source_dump(a, d, file, o, guard_gradients, NULL, NULL);
+}
+
+bool compile_entries(Arena *a, DiagSink *d, int file, const FrontendOptions *o,
+                     bool guard_gradients, Modules *out)
+{
+    *out = (Modules){0};
+    Wanted w = {.guard_gradients = guard_gradients, .modules = out};
+    return guarded(a, d, file, o, &w) != NULL;
 }
 
 bool check_source(Arena *a, DiagSink *d, int file, const FrontendOptions *o)

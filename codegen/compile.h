@@ -12,6 +12,15 @@ IrModule *compile_source(Arena *a, DiagSink *d, int file, const FrontendOptions 
 IrModule *compile_source_dump(Arena *a, DiagSink *d, int file, const FrontendOptions *o,
                               bool guard_gradients, const char *dump_after, StrBuf *dump);
 
+/* The modules of all entry points of a rule, the step first; of one where `o` names it. False: as
+ * above. */
+typedef struct Modules {
+    IrModule **m;
+    size_t n;
+} Modules;
+bool compile_entries(Arena *a, DiagSink *d, int file, const FrontendOptions *o,
+                     bool guard_gradients, Modules *out);
+
 /* The same for its messages alone; a file of transforms and functions need not have an optimizer.
  * False after errors. */
 bool check_source(Arena *a, DiagSink *d, int file, const FrontendOptions *o);

@@ -44,6 +44,7 @@ bool emit_c_has_state(const Plan *p); /* scalar states or exports: NAME_step tak
 bool emit_c_is_kept(const Slot *s);   /* such a slot */
 bool emit_c_has_shape(const Plan *p); /* the rule reads ndim, rows or cols */
 bool emit_c_has_draws(const Plan *p);
+bool emit_c_reads(const Plan *p, uint32_t slot); /* whether the step depends on the slot */
 
 /* ---- parts of the step of a rule that works by shape (emit_c_shape.c) ---- */
 /* Several bodies, or one that has rows, columns or blocks: NAME_step takes the shape and `work`. */

@@ -14,8 +14,10 @@
 
 bool emit_c_is_shaped(const Plan *p)
 {
+    int mats = ir_slot_find(p->m, SLOT_PROP, "mats"), first = ir_slot_find(p->m, SLOT_PROP, "first");
     return p->m->nbodies > 1 || p->m->select || p->m->bodies[0].view != VIEW_FLAT ||
-           ir_slot_find(p->m, SLOT_PROP, "mats") >= 0 || ir_slot_find(p->m, SLOT_PROP, "first") >= 0;
+           (mats >= 0 && emit_c_reads(p, (uint32_t)mats)) ||
+           (first >= 0 && emit_c_reads(p, (uint32_t)first));
 }
 
 /* The view of a tensor and the rows of its table, as codegen/view.c has them. */

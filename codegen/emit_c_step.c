@@ -32,9 +32,22 @@ static bool has_hyper(const Plan *p)
     return false;
 }
 
+bool emit_c_reads(const Plan *p, uint32_t slot)
+{
+    for (uint32_t b = 0; b < p->m->nbodies; b++) {
+        const IrBody *body = &p->m->bodies[b];
+        for (uint32_t i = 0; i < body->n; i++) {
+            bool load = body->ins[i].op == IR_LOAD && body->ins[i].lit.slot == slot;
+            if (load && p->phase[b][i] >= 0) return true;
+        }
+    }
+    return false;
+}
+
 static bool has_property(const Plan *p, const char *name)
 {
-    return ir_slot_find(p->m, SLOT_PROP, name) >= 0;
+    int slot = ir_slot_find(p->m, SLOT_PROP, name);
+    return slot >= 0 && emit_c_reads(p, (uint32_t)slot);
 }
 
 bool emit_c_has_shape(const Plan *p)
@@ -130,7 +143,7 @@ void emit_c_fill_blocks(StrBuf *out, const Plan *p, const Variant *v)
             sb_printf(out, "    %s = state->%s;\n", block_at(a, s), emit_c_state_name(a, p, i));
         else if (s->kind == SLOT_COUNT)
             sb_printf(out, "    %s = %s;\n", block_at(a, s), steps);
-        else if (s->kind == SLOT_PROP)
+        else if (s->kind == SLOT_PROP && emit_c_reads(p, i))
             set_property(out, v, s);
     }
     sb_printf(out, "    cls[0] = %s;\n", steps);

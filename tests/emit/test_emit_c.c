@@ -60,8 +60,9 @@ static void many_tensors(const RigCode *code, const Plan *p, const Variant *v, c
 }
 
 /* Calls NAME_step, whose arguments depend on the rule: pointers of all slots, hyperparameters,
- * state, shape, t. */
-static int call_step(void *fn, Rig *r, double *hyper, double *state, bool shape, int64_t t)
+ * state, shape, key of draws, t. */
+static int call_step(void *fn, Rig *r, double *hyper, double *state, bool shape, bool draws,
+                     int64_t t)
 {
     void *args[RIG_ELEMS + 8];
     size_t n = 0;
@@ -73,6 +74,7 @@ static int call_step(void *fn, Rig *r, double *hyper, double *state, bool shape,
         args[n++] = (void *)1;
         args[n++] = (void *)(intptr_t)r->numel[0];
     }
+    if (draws) args[n++] = (void *)(intptr_t)((uint64_t)r->numel[0] << 32 | (uint64_t)r->numel[0]);
     args[n++] = (void *)(intptr_t)t;
     /* All are 64-bit integers to the calling convention; surplus ones are ignored. */
     int (*step)(int64_t, void *, void *, void *, void *, void *, void *, void *, void *, void *,
@@ -91,27 +93,32 @@ static void one_tensor(void *library, const Plan *p, const Variant *v, int64_t n
     rig_new(&r, &a, p, v, &numel, 1, 0);
     double hyper[64] = {0}, state[64] = {0};
     uint32_t nhyper = 0, nstate = 0;
-    bool shape = false;
+    bool shape = false, draws = false;
     uint32_t state_slot[64];
     for (uint32_t i = 0; i < p->m->nslots; i++) {
         const Slot *s = &p->m->slots[i];
         if (s->kind == SLOT_HYPER || s->kind == SLOT_INPUT)
             hyper[nhyper++] =
                 s->level == LEVEL_GLOBAL ? r.got.global[s->index] : r.got.group[0][s->index];
-        if (!rate_is_elementwise(s->rate) && (s->kind == SLOT_STATE || s->kind == SLOT_EXPORT)) {
+        bool init = s->kind == SLOT_COUNT && strcmp(s->name, "init") == 0;
+        if (rate_is_scalar(s->rate) && (s->kind == SLOT_STATE || s->kind == SLOT_EXPORT || init)) {
             state_slot[nstate] = i;
             state[nstate++] = s->kind == SLOT_STATE ? s->init : 0;
         }
-        shape = shape ||
-                (s->kind == SLOT_PROP && (!strcmp(s->name, "ndim") || !strcmp(s->name, "rows") ||
-                                          !strcmp(s->name, "cols")));
+        for (uint32_t j = 0; s->kind == SLOT_PROP && j < p->m->bodies[0].n; j++) {
+            const Ins *ins = &p->m->bodies[0].ins[j];
+            bool read = ins->op == IR_LOAD && ins->lit.slot == i && p->phase[0][j] >= 0;
+            if (!read) continue;
+            shape |= !strcmp(s->name, "ndim") || !strcmp(s->name, "rows") || !strcmp(s->name, "cols");
+            draws |= !strncmp(s->name, "draw_", 5);
+        }
     }
     void *fn = symbol(library, p->m->name, "step");
     int64_t t = 1;
     for (int step = 0; step < 3; step++) {
         rig_fill(&r, 1, step == 1, false);
         rig_interp(&r);
-        int applied = call_step(fn, &r, hyper, nstate ? state : NULL, shape, t);
+        int applied = call_step(fn, &r, hyper, nstate ? state : NULL, shape, draws, t);
         for (uint32_t k = 0; k < nstate; k++) {
             const Slot *s = &p->m->slots[state_slot[k]];
             *rig_place(&r, 0, (Place){s->level, s->index}) = state[k];
