@@ -50,6 +50,13 @@ static bool has_property(const Plan *p, const char *name)
     return slot >= 0 && emit_c_reads(p, (uint32_t)slot);
 }
 
+/* Whether the tensor's name is as the rule asks: the caller says so. */
+static bool asks_name(const Plan *p, uint32_t slot)
+{
+    const Slot *s = &p->m->slots[slot];
+    return s->kind == SLOT_PROP && strncmp(s->name, "name_", 5) == 0 && emit_c_reads(p, slot);
+}
+
 bool emit_c_has_shape(const Plan *p)
 {
     return has_property(p, "ndim") || has_property(p, "rows") || has_property(p, "cols");
@@ -100,6 +107,8 @@ void emit_c_step_prototype(StrBuf *out, const Plan *p, const Variant *v)
     if (emit_c_has_state(p)) sb_printf(out, ", %s_state *state", module);
     if (!shaped && emit_c_has_shape(p)) sb_puts(out, ", int ndim, int64_t rows, int64_t cols");
     if (emit_c_has_draws(p)) sb_puts(out, ", uint64_t draws");
+    for (uint32_t i = 0; i < p->m->nslots; i++)
+        if (asks_name(p, i)) sb_printf(out, ", int %s", emit_slot_name(a, p, i));
     sb_puts(out, shaped ? ", int64_t t, void *work)" : ", int64_t t)");
 }
 
@@ -143,6 +152,8 @@ void emit_c_fill_blocks(StrBuf *out, const Plan *p, const Variant *v)
             sb_printf(out, "    %s = state->%s;\n", block_at(a, s), emit_c_state_name(a, p, i));
         else if (s->kind == SLOT_COUNT)
             sb_printf(out, "    %s = %s;\n", block_at(a, s), steps);
+        else if (asks_name(p, i))
+            sb_printf(out, "    %s = %s != 0;\n", block_at(a, s), emit_slot_name(a, p, i));
         else if (s->kind == SLOT_PROP && emit_c_reads(p, i))
             set_property(out, v, s);
     }

@@ -393,7 +393,8 @@ const char *emit_elem_name(Arena *a, const Plan *p, uint32_t elem)
 
 static const char *slot_identifier(Arena *a, const Slot *s)
 {
-    const char *dot = s->path ? strchr(s->path, '.') : NULL;
+    bool text = s->kind == SLOT_PROP; /* its path is what is asked of names */
+    const char *dot = s->path && !text ? strchr(s->path, '.') : NULL;
     StrBuf name = {.arena = a};
     emit_identifier(&name, dot ? dot + 1 : s->name);
     return is_taken(name.text) ? arena_printf(a, "%s_", name.text) : name.text;

@@ -67,7 +67,8 @@ typedef enum SlotKind {
     SLOT_INPUT,  /* f64.global, given by the host before the step */
     SLOT_PROP,   /* of the tensor: numel ndim; rows cols mats of the last two axes; first (size of
                     the first axis), gbits (storage bits of its gradient), draw_lo draw_hi;
-                    numel_all: of all tensors of this step */
+                    name_is, name_like: 1 where its name is the slot's path, or has what this POSIX
+                    ERE says, else 0; numel_all: of all tensors of this step */
     SLOT_RESULT, /* of a reduction */
     SLOT_EXPORT, /* f64.global (bool exports are 0 or 1), or of coarser than element rate: value
                     read after the step */

@@ -85,7 +85,8 @@ static bool slot_type(const Check *c, const Slot *s)
 static bool slot_rest(const Check *c, const Slot *s)
 {
     static const char *const props[] = {"numel", "ndim",  "rows",    "cols",    "mats",
-                                        "first", "gbits", "draw_lo", "draw_hi", "numel_all"};
+                                        "first", "gbits", "draw_lo", "draw_hi", "name_is",
+                                        "name_like", "numel_all"};
     if (s->kind == SLOT_PROP) {
         size_t i = 0, n = sizeof props / sizeof *props;
         while (i < n && strcmp(props[i], s->name) != 0) i++;

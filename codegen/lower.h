@@ -76,6 +76,7 @@ static inline const Ins *lower_ins(const Lower *l, IrRef x)
 /* lower_slots.c */
 void lower_add_slots(Lower *l);
 IrRef lower_property(Lower *l, const char *name);
+IrRef lower_name_test(Lower *l, const NameTest *t);
 /* Whether a value, or what a block writes, depends on the gradient. */
 bool lower_reads_g(const Lower *l, const Expr *e);
 bool lower_block_reads_g(const Lower *l, const Block *b);

@@ -113,6 +113,12 @@ static IrRef lower_cond(Lower *l, const Expr *e)
     return lower_choose(l, c, x, y);
 }
 
+static IrRef lower_match(Lower *l, const Expr *e)
+{
+    IrRef x = lower_name_test(l, &l->rule->names[(size_t)e->num]), zero = ir_const(&l->b, 0);
+    return lower_op2(l, e->negated ? OP_EQ : OP_NE, x, zero);
+}
+
 static IrRef lower_draw(Lower *l, const Expr *e)
 {
     static const IrOp ops[] = {[DRAW_NORMAL] = IR_NORMAL,
@@ -318,6 +324,7 @@ static IrRef lower_kind(Lower *l, const Expr *e)
     case EX_COND: return lower_cond(l, e);
     case EX_REDUCE: return lower_reduce(l, e);
     case EX_DRAW: return lower_draw(l, e);
+    case EX_MATCH: return lower_match(l, e);
     default: l->overflow = true; return ir_const(&l->b, 0); /* check leaves no other */
     }
 }

@@ -34,6 +34,28 @@ IrRef lower_property(Lower *l, const char *name)
     return ir_load(&l->b, property_slot(l, name));
 }
 
+/* 1 for tensors whose name is as the question wants it; the text is the slot's path. */
+static uint32_t name_slot(Lower *l, const NameTest *t)
+{
+    const char *name = t->pattern ? "name_like" : "name_is";
+    for (uint32_t i = 0; i < l->m->nslots; i++) {
+        const Slot *s = &l->m->slots[i];
+        bool same = s->kind == SLOT_PROP && strcmp(s->name, name) == 0;
+        if (same && strcmp(s->path, t->text) == 0) return i;
+    }
+    return ir_slot_add(l->m, (Slot){.kind = SLOT_PROP,
+                                    .dtype = DT_F64,
+                                    .storage = DT_F64,
+                                    .rate = RATE_TENSOR,
+                                    .name = name,
+                                    .path = t->text});
+}
+
+IrRef lower_name_test(Lower *l, const NameTest *t)
+{
+    return ir_load(&l->b, name_slot(l, t));
+}
+
 static void add_symbol(Lower *l, Symbol *s, Slot slot)
 {
     slot.rate = s->rate;
@@ -152,6 +174,7 @@ void lower_add_slots(Lower *l)
         if (tensors) l->init_slot = add_count(l, "init", RATE_TENSOR);
         for (size_t i = 0; i < sizeof properties / sizeof *properties; i++)
             property_slot(l, properties[i].name);
+        for (size_t i = 0; i < r->nnames; i++) name_slot(l, &r->names[i]);
     }
     for (size_t i = 0; i < r->nhypers; i++) add_hyper(l, r->hypers[i]);
     for (size_t i = 0; i < r->ninputs; i++)

@@ -38,7 +38,8 @@ typedef enum ExprKind {
     EX_REDUCE, /* name[scope](args): sum mean max min norm rms dot any all count */
     EX_INDEX,  /* name[args[0]] */
     EX_LIST,   /* [a, b, c] */
-    EX_MATCH,  /* args[0] ~ text, args[0] !~ text (negated) */
+    EX_MATCH,  /* args[0] ~ text, args[0] !~ text (negated); after check, `name == text` too: num,
+                  number of the question in Rule.names */
     EX_MATMUL, /* args[0] @ args[1] */
     EX_OLD,    /* old(name) */
     EX_DRAW, /* normal() uniform() rademacher(): name; after check: draw, num: number of the site */
@@ -307,6 +308,13 @@ typedef struct Entry {
     Block *body;
 } Entry;
 
+/* A question about tensors' names: whether one is the text, or has what the pattern (a POSIX ERE)
+ * says. */
+typedef struct NameTest {
+    const char *text;
+    bool pattern;
+} NameTest;
+
 /* A rule ready for lowering: one block, all uses and calls inlined, every name resolved. */
 typedef struct Rule {
     const char *name;
@@ -323,6 +331,8 @@ typedef struct Rule {
     size_t ninputs;
     Entry *entries; /* besides the step */
     size_t nentries;
+    NameTest *names; /* asked by EX_MATCH, whose num is the number here */
+    size_t nnames;
     Symbol *g, *p; /* the symbols of the gradient and the parameter */
     Expr *block;   /* elements of a block: made of sizes and constants; NULL: no blocks */
     uint32_t nsyms, nexprs;

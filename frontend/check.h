@@ -177,7 +177,7 @@ typedef struct Checker {
     bool *define_used; /* one per option */
     Symbol **declared; /* hypers (const ones too) and states, for warnings */
     size_t ndeclared, declared_cap, hypers_cap, states_cap, exports_cap, inputs_cap,
-        entries_cap;
+        entries_cap, names_cap;
 } Checker;
 
 /* A message with notes for the calls that the checker is inside of. */
@@ -223,6 +223,8 @@ Symbol *symbol_new(Checker *c, SymKind kind, Name name);
 bool check_new_name(Checker *c, Name name);
 bool check_name_length(Checker *c, Name name);
 Expr *check_name(Checker *c, const Expr *e);
+/* Whether the context lets the symbol be read; reports if not. */
+bool check_may_read(Checker *c, const Symbol *s, Name name);
 Expr *check_symbol(Checker *c, Symbol *s, Span at);     /* reads it */
 Expr *check_old_symbol(Checker *c, Symbol *s, Span at); /* reads what it was at the entry */
 Expr *expr_of_symbol(Checker *c, Symbol *s, Span at);
@@ -273,6 +275,11 @@ void check_block(Checker *c, const Block *b); /* its statements, in the current 
 void stmt_write(Checker *c, const Stmt *s, Symbol *t, Expr *value);
 void check_instance(Checker *c, const Item *item, const UseArgs *args); /* into c->out */
 bool check_rates(Checker *c, Span at, const char *what, Rate rate, const Symbol *into);
+
+/* check_text.c */
+Expr *check_match(Checker *c, const Expr *e);   /* ~ and !~ */
+Expr *check_text_op(Checker *c, const Expr *e); /* name == "…", name != "…"; NULL: another operation */
+void check_text_here(Checker *c, Span at);      /* reports a text where none can stand */
 
 /* check_shape.c */
 void check_shape(Checker *c, const Stmt *s);

@@ -160,8 +160,9 @@ static bool operand_fits(Checker *c, Op op, const Expr *source, const Expr *x)
 
 static Expr *check_op(Checker *c, const Expr *e)
 {
-    Expr *args[3] = {NULL, NULL, NULL};
+    Expr *args[3] = {NULL, NULL, NULL}, *text = check_text_op(c, e);
     bool fits = true;
+    if (text) return text;
     for (int i = 0; i < e->nargs; i++) { /* as many as the op has: build.c */
         args[i] = check_expr(c, e->args[i]);
         fits = operand_fits(c, e->op, e->args[i], args[i]) && fits;
@@ -270,10 +271,10 @@ static Expr *check_kind(Checker *c, const Expr *e)
     case EX_CALL: return expand_call(c, e);
     case EX_REDUCE: return check_reduce(c, e);
     case EX_COND: return check_cond(c, e);
-    case EX_STRING: check_unsupported(c, e->span, "a text in an expression"); break;
+    case EX_STRING: check_text_here(c, e->span); break;
     case EX_INDEX: return array_read(c, e, check_symbol);
     case EX_LIST: return check_list(c, e);
-    case EX_MATCH: check_unsupported(c, e->span, "'%s'", e->negated ? "!~" : "~"); break;
+    case EX_MATCH: return check_match(c, e);
     case EX_MATMUL: check_unsupported(c, e->span, "'@', the matrix product"); break;
     case EX_DRAW: return check_draw(c, e);
     case EX_BAD: break;

@@ -231,8 +231,7 @@ void check_unknown_name(Checker *c, Name name, const char *hint)
     if (hint) diag_hint(c->diags, d, "%s", hint);
 }
 
-/* Whether the context lets the symbol be read; reports if not. */
-static bool may_read(Checker *c, const Symbol *s, Name name)
+bool check_may_read(Checker *c, const Symbol *s, Name name)
 {
     bool constant = s->kind == SYM_GIVEN && s->given >= GIVEN_PI;
     if (c->x.in_entry && (s == c->rule->g || s->kind == SYM_DIRECTION)) {
@@ -322,9 +321,14 @@ Symbol *check_lookup(Checker *c, Name name)
 
 Expr *check_symbol(Checker *c, Symbol *s, Span at)
 {
-    if (!may_read(c, s, (Name){s->name, at})) return bad(c, at);
-    if (s->kind == SYM_GIVEN && (s->given == GIVEN_MICRO || s->given == GIVEN_NAME)) {
+    if (!check_may_read(c, s, (Name){s->name, at})) return bad(c, at);
+    if (s->kind == SYM_GIVEN && s->given == GIVEN_MICRO) {
         check_unsupported(c, at, "'%s'", s->name);
+        return bad(c, at);
+    }
+    if (s->kind == SYM_GIVEN && s->given == GIVEN_NAME) {
+        Diag *d = REPORT(c, DIAG_NOT_A_VALUE, at, s->name, "a text");
+        diag_hint(c->diags, d, "compare it: name == \"…\", name ~ \"…\"");
         return bad(c, at);
     }
     if (s->kind == SYM_RULE || s->kind == SYM_ARRAY) {
@@ -357,7 +361,7 @@ Expr *check_old_symbol(Checker *c, Symbol *s, Span at)
         diag_hint(c->diags, d, "old() takes a state, p or g");
         return bad(c, at);
     }
-    if (!may_read(c, s, (Name){s->name, at})) return bad(c, at);
+    if (!check_may_read(c, s, (Name){s->name, at})) return bad(c, at);
     mark_read(c, s, at);
     s->read = true;
     Expr *out = expr_of_symbol(c, s, at);

@@ -99,6 +99,10 @@ int op_by_name(const char *name, size_t len);         /* -1: none */
 int op_by_spelling(const char *spelling, size_t len); /* -1: none; functions and operators */
 int reduce_by_name(const char *name, size_t len);
 
+/* Whether a pattern (POSIX ERE, no back-references) is found in the name: 1, 0. -1: it is no pattern,
+ * or memory ran out; text in why. name NULL: the pattern alone. */
+int pattern_find(const char *pattern, const char *name, char why[128]);
+
 /* Numbers as text, whatever the host's locale. */
 /* As strtod reads them; end: what was not read, may be NULL; error: 1 too large, -1 too small
  * (rounds to 0), 0. */

@@ -39,7 +39,23 @@ static void set_dims(const dsopt_optimizer *opt, const TensorInfo *t)
     set_property(opt, t->block, "mats", (double)d.mats);
 }
 
-static void init_tensor(const dsopt_optimizer *opt, const TensorInfo *t)
+/* What the rule asks about names. False: out of memory (the frontend has seen the patterns). */
+static bool set_names(const dsopt_optimizer *opt, const TensorInfo *t)
+{
+    char why[128];
+    for (uint32_t i = 0; i < opt->m->nslots; i++) {
+        const Slot *s = &opt->m->slots[i];
+        if (s->kind != SLOT_PROP) continue;
+        if (strcmp(s->name, "name_is") == 0) t->block[s->index] = strcmp(t->name, s->path) == 0;
+        if (strcmp(s->name, "name_like") != 0) continue;
+        int found = pattern_find(s->path, t->name, why);
+        if (found < 0) return false;
+        t->block[s->index] = found;
+    }
+    return true;
+}
+
+static bool init_tensor(const dsopt_optimizer *opt, const TensorInfo *t)
 {
     init_block(opt, t->block, LEVEL_TENSOR);
     set_property(opt, t->block, "numel", (double)t->numel);
@@ -47,6 +63,7 @@ static void init_tensor(const dsopt_optimizer *opt, const TensorInfo *t)
     set_property(opt, t->block, "first", t->ndim ? (double)t->shape[0] : 1);
     set_property(opt, t->block, "gbits", dtype_size(t->grad_dtype) * 8);
     set_dims(opt, t);
+    return set_names(opt, t);
 }
 
 static size_t most_of(const dsopt_optimizer *opt, Level level)
@@ -79,7 +96,7 @@ dsopt_status make_blocks(dsopt_optimizer *opt)
     }
     for (size_t i = 0; i < opt->ntensors; i++, next += size[LEVEL_TENSOR]) {
         opt->tensors[i].block = next;
-        init_tensor(opt, &opt->tensors[i]);
+        if (!init_tensor(opt, &opt->tensors[i])) return error_oom(opt->ctx);
     }
     return DSOPT_OK;
 }

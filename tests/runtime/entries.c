@@ -425,6 +425,32 @@ static void refused(void)
     rt_close(&rt);
 }
 
+/* ---- names ----------------------------------------------------------------------------------- */
+
+static const char names_text[] = "optimizer n {\n  k = name ~ \"^emb\" ? 2 : name == \"head\" ? 3 : 1\n"
+                                 "  p -= k * g\n"
+                                 "  on back { when name !~ \"d$\" { p := 0 } }\n}\n";
+
+/* What a rule asks about a tensor's name, in the step and in an entry point. */
+static void names(void)
+{
+    static const char *const called[4] = {"emb.w", "head", "x.emb", "head.b"};
+    static const int64_t one[1] = {1};
+    static const float after[4] = {6, 5, 7, 7}, back[4] = {0, 5, 0, 0};
+    float p[4] = {8, 8, 8, 8}, g[4] = {1, 1, 1, 1};
+    dsopt_tensor t[4];
+    open_seeded(0);
+    for (int i = 0; i < 4; i++)
+        t[i] = rt_tensor(called[i], NULL, DSOPT_F32, &p[i], &g[i], 1, one);
+    dsopt_optimizer *o = rt_optimizer(&rt, rt_text(&rt, names_text), t, 4);
+    rt_step(&rt, o);
+    for (int i = 0; i < 4; i++) CHECK(p[i] == after[i], "%s: %g", called[i], (double)p[i]);
+    run(o, "back");
+    for (int i = 0; i < 4; i++) CHECK(p[i] == back[i], "%s: back %g", called[i], (double)p[i]);
+    dsopt_optimizer_destroy(o);
+    rt_close(&rt);
+}
+
 int main(void)
 {
     static const char *const backends[] = {"interp", "c", "c"};
@@ -438,6 +464,7 @@ int main(void)
         rates();
         resume();
         draws();
+        names();
         refused();
     }
     return check_done();
