@@ -3,9 +3,9 @@
  * Requires a tensor whose elements can be counted (validated by the caller). Tensors without
  * elements have no tiles.
  *
- *     MATRIX, [40, 100]  ->  {first 0, count 3200, width 100, row 0} {first 3200, count 800, row 32}
+ *     MATRIX, [40, 100]  ->  {first 0, count 3200, row 0} {first 3200, count 800, row 32}
  *     MATRIX, [20, 5000] ->  {0, count 4096, runs 16, pitch 5000} {4096, count 904, runs 16} …
- *     BLOCK of 5000, [9000]  ->  {0, count 4096, runs 2, last 4000} {4096, count 904, runs 2, last 0}
+ *     BLOCK of 5000, [9000]  ->  {0, count 4096, runs 2, last 4000} {4096, count 904, last 0}
  */
 #include "view.h"
 #include "plan.h"
@@ -150,8 +150,7 @@ size_t view_rows(const ViewDims *d, int64_t tensor, DsRow *out)
     if (d->view == VIEW_FLAT) return flat_rows(d, tensor, out);
     if (!out) return (size_t)(d->mats * d->tiles * d->strips);
     size_t count = 0;
-    for (int64_t m = 0; m < d->mats; m++)
-        count += matrix_rows(d, tensor, m, out + count);
+    for (int64_t m = 0; m < d->mats; m++) count += matrix_rows(d, tensor, m, out + count);
     return count;
 }
 

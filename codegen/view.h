@@ -1,12 +1,12 @@
-/* view.h - how a body sees a tensor: its rows, columns and matrices, the tiles in which elements are
- * worked on, and which body a tensor runs. The same for every executor.
+/* view.h - how a body sees a tensor: its rows, columns and matrices, the tiles in which elements
+ * are worked on, and which body a tensor runs. The same for every executor.
  *
- * A flat body works on chunks of DS_CHUNK elements. The other views work on tiles of one matrix:
- * k = 16 * max(1, 256 / cols) rows, in strips of at most DS_CHUNK columns, in the order matrix, rows,
- * strip (docs/numerics.md). Up to DS_CHUNK columns, a tile is one run of consecutive elements, wider
- * ones have a run for each row.
+ * A flat body works on chunks of DS_CHUNK elements. The other views work on tiles of one matrix: k
+ * = 16 * max(1, 256 / cols) rows, in strips of at most DS_CHUNK columns, in the order matrix, rows,
+ * strip (docs/numerics.md). Up to DS_CHUNK columns, a tile is one run of consecutive elements,
+ * wider ones have a run for each row.
  *
- *     view_dims(VIEW_MATRIX, 3, {2, 40, 100}, 0)   rows 40, cols 100, mats 2; tiles of 32 and 8 rows
+ *     view_dims(VIEW_MATRIX, 3, {2, 40, 100}, 0)   rows 40, cols 100, mats 2; tiles of 32 rows
  *     view_dims(VIEW_FIRST, 3, {2, 40, 100}, 0)    rows 2, cols 4000, mats 1; one tile
  *     view_dims(VIEW_BLOCK, 1, {1000}, 256)        rows 4, cols 256, mats 1; the last row has 232
  */

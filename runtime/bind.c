@@ -67,8 +67,10 @@ static void carve_tables(const dsopt_optimizer *opt, OptEntry *e, Carver *c, con
     e->shares = carve(c, threads, sizeof *e->shares);
 }
 
-static const Rate vector_rates[VEC_COUNT] = {
-    [VEC_MATRIX] = RATE_MATRIX, [VEC_ROW] = RATE_ROW, [VEC_COL] = RATE_COL, [VEC_BLOCK] = RATE_BLOCK};
+static const Rate vector_rates[VEC_COUNT] = {[VEC_MATRIX] = RATE_MATRIX,
+                                             [VEC_ROW] = RATE_ROW,
+                                             [VEC_COL] = RATE_COL,
+                                             [VEC_BLOCK] = RATE_BLOCK};
 
 static void make_bodies(dsopt_optimizer *opt, OptEntry *e)
 {
@@ -128,7 +130,8 @@ static double tensor_t(const dsopt_optimizer *opt, const OptEntry *e, uint32_t l
     return e->x.tensors[live].block[opt->m->slots[opt->t_slot].index];
 }
 
-/* The step, and `on NAME(x)`: tensors that have a gradient, or a buffer x. Other entry points: all. */
+/* The step, and `on NAME(x)`: tensors that have a gradient, or a buffer x. Other entry points: all.
+ */
 static bool takes_part(const OptEntry *e, const ExecTensor *t)
 {
     bool asks = !e->pm->entry || e->pm->takes_buffers;
@@ -192,9 +195,8 @@ static void fill_vector_rows(OptEntry *e)
             for (size_t a = b->begin; b->vectors[k] && a < b->end; a++) {
                 int64_t n = view_length(&e->live[e->active[a]].dims, vector_rates[k]);
                 for (int64_t first = 0; first < n; first += VECTOR_ROW)
-                    e->vector_rows[r++] =
-                        ds_flat_row(e->active[a], first,
-                                    n - first < VECTOR_ROW ? n - first : VECTOR_ROW);
+                    e->vector_rows[r++] = ds_flat_row(
+                        e->active[a], first, n - first < VECTOR_ROW ? n - first : VECTOR_ROW);
             }
             b->vector_end[k] = r;
         }
@@ -209,7 +211,8 @@ static void fill_classes(dsopt_optimizer *opt, OptEntry *e)
     for (size_t a = 0; a < e->nactive; a++) {
         uint32_t i = e->active[a], group = x[i].group, body = x[i].body;
         double t = opt->t_slot >= 0 ? tensor_t(opt, e, i) : 0;
-        uint64_t h = (((uint64_t)t * 0x9e3779b97f4a7c15u + group) * 64 + body) * 0xd1342543de82ef95u;
+        uint64_t h =
+            (((uint64_t)t * 0x9e3779b97f4a7c15u + group) * 64 + body) * 0xd1342543de82ef95u;
         size_t at = (size_t)(h >> 32) & e->class_mask;
         uint32_t c;
         for (; (c = e->class_table[at]) != UINT32_MAX; at = (at + 1) & e->class_mask) {
@@ -262,8 +265,8 @@ static uint64_t mix(uint64_t z)
     return z ^ z >> 31;
 }
 
-/* The key of a tensor's draws in this step (docs/api.md): of the seed, its name, its t, and for entry
- * points their name. */
+/* The key of a tensor's draws in this step (docs/api.md): of the seed, its name, its t, and for
+ * entry points their name. */
 static void fill_draws(dsopt_optimizer *opt, OptEntry *e)
 {
     for (size_t a = 0; a < e->nactive; a++) {
@@ -272,8 +275,7 @@ static void fill_draws(dsopt_optimizer *opt, OptEntry *e)
                  t = opt->t_slot >= 0 ? (uint64_t)tensor_t(opt, e, i) + 1 : 0;
         if (e->pm->entry) {
             h = (h ^ 0) * 0x100000001b3u;
-            for (const char *c = e->name; *c; c++)
-                h = (h ^ (unsigned char)*c) * 0x100000001b3u;
+            for (const char *c = e->name; *c; c++) h = (h ^ (unsigned char)*c) * 0x100000001b3u;
         }
         uint64_t key = mix(mix(mix(opt->ctx->seed + 0x9e3779b97f4a7c15u) ^ h) + t);
         for (int k = 0; k < 2; k++)

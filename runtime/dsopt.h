@@ -305,9 +305,9 @@ DSOPT_API size_t dsopt_hyper_count(const dsopt_optimizer *opt);
 DSOPT_API dsopt_status dsopt_hyper_info_read(dsopt_optimizer *opt, size_t i,
                                              dsopt_hyper_info *info);
 
-/* Inputs: what a rule needs to be told at every step (`input loss`). Any number, NaN included; it stays
- * until another is given. A step, or a run of an entry point, that reads one which was never given
- * is DSOPT_NOT_SET, and names it. The handle is for dsopt_handle_set and dsopt_handle_get. */
+/* Inputs: what a rule needs to be told at every step (`input loss`). Any number, NaN included; it
+ * stays until another is given. A step, or a run of an entry point, that reads one which was never
+ * given is DSOPT_NOT_SET, and names it. The handle is for dsopt_handle_set and dsopt_handle_get. */
 DSOPT_API dsopt_status dsopt_set_input(dsopt_optimizer *opt, const char *name, double value);
 DSOPT_API dsopt_status dsopt_input_find(dsopt_optimizer *opt, const char *name,
                                         dsopt_handle *handle);
@@ -339,15 +339,15 @@ DSOPT_API dsopt_status dsopt_bind_gradient(dsopt_optimizer *opt, size_t i, const
 DSOPT_API dsopt_status dsopt_step(dsopt_optimizer *opt);
 
 /* Runs an entry point of the rule, `on NAME`: on all tensors, whether they have a gradient or not;
- * `on NAME(x)`: on those that have one, with the gradients as x. Uses no generation of gradients and
- * counts as no step: t and s stay, and so does the report. dsopt_run_with gives other buffers as x:
- * one per tensor, of the dtypes of their gradients, NULL where a tensor takes no part; they may not
- * overlap parameters or each other, and are read during the call only.
+ * `on NAME(x)`: on those that have one, with the gradients as x. Uses no generation of gradients
+ * and counts as no step: t and s stay, and so does the report. dsopt_run_with gives other buffers
+ * as x: one per tensor, of the dtypes of their gradients, NULL where a tensor takes no part; they
+ * may not overlap parameters or each other, and are read during the call only.
  *
  * A rule that has `on eval` and `on train` is in one of two modes, training at first: in the other
- * dsopt_step is DSOPT_WRONG_MODE, and an entry point that leads to the mode it is in does nothing. An
- * optimizer whose states are read in evaluation mode must be put into that mode again after they are
- * written into another (better: save in training mode). */
+ * dsopt_step is DSOPT_WRONG_MODE, and an entry point that leads to the mode it is in does nothing.
+ * An optimizer whose states are read in evaluation mode must be put into that mode again after they
+ * are written into another (better: save in training mode). */
 DSOPT_API dsopt_status dsopt_run(dsopt_optimizer *opt, const char *entry);
 DSOPT_API dsopt_status dsopt_run_with(dsopt_optimizer *opt, const char *entry,
                                       const void *const *buffers, size_t count);
@@ -410,9 +410,9 @@ DSOPT_API dsopt_status dsopt_export_read(dsopt_optimizer *opt, size_t i, double 
 /* ---- state ----------------------------------------------------------------------------------- */
 
 /* All that an optimizer carries from step to step: for every tensor the states that the rule keeps
- * for its shape, and its clock t (applied steps of this tensor), for every group and globally the states of those rates,
- * and s (applied steps of the rule). With parameters and hyperparameters this is everything:
- * written back into a fresh optimizer, training goes on with the same bits. */
+ * for its shape, and its clock t (applied steps of this tensor), for every group and globally the
+ * states of those rates, and s (applied steps of the rule). With parameters and hyperparameters
+ * this is everything: written back into a fresh optimizer, training goes on with the same bits. */
 typedef struct dsopt_state_info {
     size_t size;
     const char *path; /* "default.adamw.m": group, path in the program; global: "adamw.s". Stable: a
@@ -422,7 +422,7 @@ typedef struct dsopt_state_info {
     int64_t tensor;   /* which tensor; -1 for rates group and global */
     const char *group; /* NULL for rate global */
     dsopt_dtype dtype; /* as stored */
-    int64_t count;     /* values: the tensor's elements, its rows, …, or 1; 0 for an empty tensor */
+    int64_t count;     /* values: the tensor's elements, its rows, …, or 1; empty: 0 */
     int ndim;          /* how they lie: 0 a scalar, 1 [count], 2 for rows and columns of several */
     int64_t dims[2];   /* matrices: [matrices, rows] */
 } dsopt_state_info;

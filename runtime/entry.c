@@ -253,10 +253,10 @@ dsopt_status dsopt_set_input(dsopt_optimizer *opt, const char *name, double valu
 dsopt_status entry_check_inputs(dsopt_optimizer *opt, const OptEntry *e)
 {
     for (uint32_t i = 0; i < opt->m->nslots; i++)
-        if (opt->m->slots[i].kind == SLOT_INPUT && !opt->global_set[i] && module_loads(e->m, (int)i))
+        if (opt->m->slots[i].kind == SLOT_INPUT && !opt->global_set[i] &&
+            module_loads(e->m, (int)i))
             return error_set(opt->ctx, DSOPT_NOT_SET,
                              "the input '%s' of '%s' was not given: dsopt_set_input, before the %s",
-                             opt->m->slots[i].name, opt->prog->name,
-                             e->pm->entry ? "run" : "step");
+                             opt->m->slots[i].name, opt->prog->name, e->pm->entry ? "run" : "step");
     return DSOPT_OK;
 }

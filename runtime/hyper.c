@@ -211,7 +211,9 @@ dsopt_status dsopt_set_array(dsopt_optimizer *opt, const char *group, const char
     dsopt_handle h;
     if (!path || !values || strlen(path) > IR_MAX_NAME)
         return error_set(opt->ctx, DSOPT_INVALID_ARGUMENT, "dsopt_set_array: %s",
-                         !path ? "path is NULL" : values ? "the path is too long" : "values is NULL");
+                         !path    ? "path is NULL"
+                         : values ? "the path is too long"
+                                  : "values is NULL");
     dsopt_status st = find_element(opt, group, path, 0, &h);
     if (st != DSOPT_OK)
         return error_set(opt->ctx, st, "'%s' has no array of hyperparameters '%s'%s%s",

@@ -145,8 +145,8 @@ typedef struct BuiltPrograms {
     BuiltScalars code;
 } BuiltPrograms;
 
-/* One lowering of the program's rule: the step, without or with the guard of 16-bit gradients, or an
- * entry point. */
+/* One lowering of the program's rule: the step, without or with the guard of 16-bit gradients, or
+ * an entry point. */
 typedef struct ProgramModule {
     const char *entry; /* NULL: the step */
     bool guarded;
@@ -245,14 +245,17 @@ typedef struct LiveTensor {
 typedef enum VectorKind { VEC_MATRIX, VEC_ROW, VEC_COL, VEC_BLOCK, VEC_COUNT } VectorKind;
 static inline VectorKind vector_kind(Rate r)
 {
-    return r & AXIS_BLOCK ? VEC_BLOCK : r & AXIS_COL ? VEC_COL : r & AXIS_ROW ? VEC_ROW : VEC_MATRIX;
+    return r & AXIS_BLOCK ? VEC_BLOCK
+           : r & AXIS_COL ? VEC_COL
+           : r & AXIS_ROW ? VEC_ROW
+                          : VEC_MATRIX;
 }
 
 /* A body of an entry point: who runs it. */
 typedef struct BodyRun {
-    size_t begin, end; /* in OptEntry.active */
-    bool *groups;      /* per group: one of its tensors takes part */
-    bool vectors[VEC_COUNT];                              /* it has programs of this rate */
+    size_t begin, end;       /* in OptEntry.active */
+    bool *groups;            /* per group: one of its tensors takes part */
+    bool vectors[VEC_COUNT]; /* it has programs of this rate */
     size_t vector_begin[VEC_COUNT], vector_end[VEC_COUNT]; /* their rows */
 } BodyRun;
 
@@ -269,7 +272,8 @@ typedef struct Interval {
 
 typedef enum ExecOutcome { EXEC_DONE, EXEC_NOTHING_WRITTEN, EXEC_HALF_DONE } ExecOutcome;
 
-/* The step, or an entry point: a module, its plan and code, and the tables that it walks (bind.c). */
+/* The step, or an entry point: a module, its plan and code, and the tables that it walks (bind.c).
+ */
 typedef struct OptEntry {
     const char *name; /* "step", "eval" */
     ProgramModule *pm;
@@ -280,8 +284,8 @@ typedef struct OptEntry {
     LiveTensor *live;
     OptVariant *variants; /* in order of their bodies */
     size_t nvariants;
-    uint32_t nptr; /* pointers of a tensor: slots of elements and vectors, then temporaries */
-    int skip_slot; /* slot number; -1: none */
+    uint32_t nptr;    /* pointers of a tensor: slots of elements and vectors, then temporaries */
+    int skip_slot;    /* slot number; -1: none */
     int draw_slot[2]; /* draw_lo and draw_hi, where the module loads them; -1 */
     double *exports;  /* its exports, while another entry point's are in the blocks */
 
@@ -319,8 +323,8 @@ struct dsopt_optimizer {
     dsopt_program *prog;
     OptEntry *entries; /* the step, then those of the program */
     size_t nentries;
-    OptEntry *current;  /* whose exports and properties are in the blocks */
-    ProgramModule *pm;  /* of the step; slots up to the states are the same in all modules */
+    OptEntry *current; /* whose exports and properties are in the blocks */
+    ProgramModule *pm; /* of the step; slots up to the states are the same in all modules */
     const IrModule *m;
     Arena arena; /* names and tables */
     Region state, blocks, temps;
@@ -335,7 +339,7 @@ struct dsopt_optimizer {
     uint8_t *global_set; /* per slot: a global hyper, or an input, has a value */
     size_t block_size[LEVEL_COUNT];
     int t_slot, numel_all_slot, lr_slot; /* slot numbers; -1: none */
-    const char *poison; /* why only destroy is accepted; NULL: healthy */
+    const char *poison;                  /* why only destroy is accepted; NULL: healthy */
 
     double *global; /* blocks */
     double **group;

@@ -1,10 +1,10 @@
 /* join.c - where partial results meet, after a phase's kernels and programs: in the fixed tree
  * (codegen/reduce.h, docs/numerics.md).
  *
- * Requires that everything that feeds the phase's reductions is there. What a result is made of does
- * not depend on threads: they take whole results, or whole columns of results.
+ * Requires that everything that feeds the phase's reductions is there. What a result is made of
+ * does not depend on threads: they take whole results, or whole columns of results.
  *
- *     sum[col]: tiles of 16 rows, [tile][cols]  ->  merged by pairs, in place: the first is the result
+ *     sum[col]: tiles of 16 rows, [tile][cols]  ->  merged by pairs, in place
  *     sum[all] in two bodies: a value per tensor, in byte order of names, whatever body it runs
  */
 #include "internal.h"
@@ -206,7 +206,7 @@ static void join_each(OptEntry *e, const PlanReduce *r, ReduceOp op)
         uint32_t i = e->active[a];
         double *to = &e->tensor_rows[i].u[LEVEL_TENSOR][r->result.index];
         *to = !takes_part(e, i, r) ? reduce_identity(op)
-              : of_scalars(r)        ? join_uniform(e, i, r, op)
+              : of_scalars(r)      ? join_uniform(e, i, r, op)
                                    : join_tensor(e, i, r, op);
     }
 }
@@ -243,9 +243,8 @@ static void join_matrices(const OptEntry *e, uint32_t live, const PlanReduce *r,
     const LiveTensor *l = &e->live[live];
     const ViewDims *d = &l->dims;
     size_t end = first + part_of((size_t)d->mats, first),
-           length = r->from == FROM_VECTOR
-                        ? (size_t)(view_length(d, r->arg_rate) / d->mats)
-                        : (size_t)(d->tiles * d->strips);
+           length = r->from == FROM_VECTOR ? (size_t)(view_length(d, r->arg_rate) / d->mats)
+                                           : (size_t)(d->tiles * d->strips);
     for (size_t m = first; m < end; m++)
         to[m] = r->from == FROM_VECTOR ? join_vector(e, live, r, op, m * length, length)
                                        : join_rows(e, l, r, op, m * length, length);
@@ -257,7 +256,8 @@ static void join_columns(const ViewDims *d, ReduceOp op, size_t first, double *t
     for (size_t m = 0; m < (size_t)d->mats; m++) {
         double *from = to + m * tiles * cols + first;
         join_arrays(op, from, tiles, cols, n);
-        /* Its place lies among partial results of matrices before it, which are not needed any more. */
+        /* Its place lies among partial results of matrices before it, which are not needed any
+         * more. */
         if (m * cols + first != m * tiles * cols + first)
             memcpy(to + m * cols + first, from, n * sizeof *to);
     }
@@ -318,7 +318,8 @@ static void join_wide(dsopt_optimizer *opt, OptEntry *e, const PlanReduce *r, Re
     size_t n = 0;
     for (size_t a = b->begin; a < b->end; a++) n += units_of(e, e->active[a], r);
     if (n == 0) return;
-    pool_run(opt->ctx->pool, n <= UNITS_ALONE ? 1 : pool_threads(opt->ctx->pool), true, units_job, &u);
+    pool_run(opt->ctx->pool, n <= UNITS_ALONE ? 1 : pool_threads(opt->ctx->pool), true, units_job,
+             &u);
 }
 
 /* ---- a phase --------------------------------------------------------------------------------- */

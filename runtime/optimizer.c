@@ -9,7 +9,7 @@
 #include <math.h>
 #include <string.h>
 
-/* ---- order ------------------------------------------------------------------------------------ */
+/* ---- order ----------------------------------------------------------------------------------- */
 
 static bool name_before(const dsopt_optimizer *opt, uint32_t a, uint32_t b)
 {
@@ -173,7 +173,8 @@ static void make_variants(dsopt_optimizer *opt, OptEntry *e)
             size_t v = first;
             while (v < e->nvariants && memcmp(e->variants[v].storage, storage, bytes) != 0) v++;
             if (v == e->nvariants) {
-                OptVariant ov = {.body = body, .storage = ARENA_ARRAY(&opt->arena, DType, opt->nelem)};
+                OptVariant ov = {.body = body,
+                                 .storage = ARENA_ARRAY(&opt->arena, DType, opt->nelem)};
                 memcpy(ov.storage, storage, bytes);
                 ARENA_PUSH(&opt->arena, e->variants, e->nvariants, cap, ov);
             }
@@ -285,8 +286,8 @@ static dsopt_status bind_program(dsopt_optimizer *opt)
         if (st != DSOPT_OK) return st;
         open_entry(opt, e);
         if (!same_layout(opt->entries[0].m, e->m))
-            return error_set(opt->ctx, DSOPT_INTERNAL, "'%s' and its entry '%s' differ in their slots",
-                             p->name, e->name);
+            return error_set(opt->ctx, DSOPT_INTERNAL,
+                             "'%s' and its entry '%s' differ in their slots", p->name, e->name);
     }
     opt->pm = opt->entries[0].pm;
     opt->m = opt->pm->m;

@@ -1,5 +1,5 @@
-/* place.c - where an optimizer's numbers live: blocks of scalars, states, temporaries; and which body
- * a tensor runs, on which its states depend.
+/* place.c - where an optimizer's numbers live: blocks of scalars, states, temporaries; and which
+ * body a tensor runs, on which its states depend.
  *
  * Requires modules, groups and live tensors to be in place (optimizer.c). State lies slot by slot,
  * each tensor's part aligned to 64 bytes, so that many small tensors are one stream per state. A
@@ -194,9 +194,9 @@ static bool add_bytes(size_t *total, int64_t n, int size)
     return !__builtin_add_overflow(*total, (bytes + 63) & ~(size_t)63, total);
 }
 
-/* Arrays a power of two apart meet in the same sets of every cache and the same banks of the memory:
- * AdamW over 2^26 elements took 2.1 ns for each where 60 M took 0.67. So no state begins where its
- * neighbour, or a parameter that begins with a page, would have it. */
+/* Arrays a power of two apart meet in the same sets of every cache and the same banks of the
+ * memory: AdamW over 2^26 elements took 2.1 ns for each where 60 M took 0.67. So no state begins
+ * where its neighbour, or a parameter that begins with a page, would have it. */
 enum { STAGGER = 5 * 4096 + 5 * 64 };
 
 static bool body_uses(const IrBody *b, uint32_t slot)
@@ -257,8 +257,7 @@ static dsopt_status place_states(dsopt_optimizer *opt, char *base, size_t *total
             if (n < 0) return place_failed(opt, k, i);
             for (size_t x = 0; n && base && x < opt->nentries; x++)
                 opt->entries[x].x.tensors[i].ptr[s->index] = base + *total;
-            if (base && s->init != 0)
-                state_fill(base + *total, t->storage[s->index], n, s->init);
+            if (base && s->init != 0) state_fill(base + *total, t->storage[s->index], n, s->init);
             if (!add_bytes(total, n, dtype_size(t->storage[s->index]))) return error_oom(opt->ctx);
         }
     }

@@ -304,9 +304,8 @@ static dsopt_status module_body(void *arg)
     ProgramModule *pm = g->pm;
     if (!pm->m) {
         StrBuf why = {.arena = &p->arena};
-        LowerOptions o = {.compute_f64 = p->compute_f64,
-                          .entry = pm->entry,
-                          .guard_gradients = pm->guarded};
+        LowerOptions o = {
+            .compute_f64 = p->compute_f64, .entry = pm->entry, .guard_gradients = pm->guarded};
         IrModule *m = ir_lower(&p->arena, &p->source.diags, p->source.rule, &o);
         if (!m) return diag_status(g->ctx, p, DSOPT_INTERNAL);
         m = ir_run_passes(&p->arena, m, NULL, NULL, &why);

@@ -76,8 +76,7 @@ dsopt_status dsopt_report_export(dsopt_optimizer *opt, const char *name, double 
     if (!s) {
         const char *names[64] = {0};
         size_t n = 0;
-        for (; n < COUNT_OF(names) && (other = nth_export(opt, n, &e)); n++)
-            names[n] = other->name;
+        for (; n < COUNT_OF(names) && (other = nth_export(opt, n, &e)); n++) names[n] = other->name;
         const char *near = diag_suggest(name, names, n);
         return error_set(opt->ctx, DSOPT_UNKNOWN_NAME, "'%s' exports no '%s'%s%s%s",
                          opt->prog->name, name, near ? "; did you mean '" : "", near ? near : "",

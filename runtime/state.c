@@ -1,8 +1,8 @@
 /* state.c - states, clocks and their names: enumerated, found, read and written.
  *
- * The numbering is fixed by program and tensors: for each tensor, in the order given, the states that
- * its shape has (in order of their declaration, then t); then for each group the states of that
- * rate; then the global ones with s.
+ * The numbering is fixed by program and tensors: for each tensor, in the order given, the states
+ * that its shape has (in order of their declaration, then t); then for each group the states of
+ * that rate; then the global ones with s.
  *
  *     adamw, tensors w and b in group default:
  *       0 default.adamw.m of w   1 default.adamw.v of w   2 default.adamw.t of w   3 … 5 of b

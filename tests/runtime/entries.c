@@ -13,8 +13,12 @@ static int threads;
 static void open_seeded(uint64_t seed)
 {
     rt = (Rt){0};
-    dsopt_config c = {.size = sizeof c, .backend = backend, .threads = threads, .seed = seed,
-                      .log = rt_log, .log_user = &rt};
+    dsopt_config c = {.size = sizeof c,
+                      .backend = backend,
+                      .threads = threads,
+                      .seed = seed,
+                      .log = rt_log,
+                      .log_user = &rt};
     REQUIRE(dsopt_context_create(&c, &rt.ctx) == DSOPT_OK, "%s", dsopt_error_message(NULL));
 }
 
@@ -87,10 +91,11 @@ static void modes(void)
 
 static void buffers(void)
 {
-    static const char text[] = "optimizer x {\n  hyper lr = 1, rho = 2\n  state e = 0, h: tensor = 0\n"
-                               "  p -= lr * (g + e)\n"
-                               "  on perturb(x) { e := rho * x\n p += e\n h := h + sum(x) }\n"
-                               "  on count { h := h + 100 }\n}\n";
+    static const char text[] =
+        "optimizer x {\n  hyper lr = 1, rho = 2\n  state e = 0, h: tensor = 0\n"
+        "  p -= lr * (g + e)\n"
+        "  on perturb(x) { e := rho * x\n p += e\n h := h + sum(x) }\n"
+        "  on count { h := h + 100 }\n}\n";
     float p[2][5000], g[2][5000], x[2][5000];
     for (int k = 0; k < 2; k++)
         for (int i = 0; i < 5000; i++) {
@@ -317,10 +322,12 @@ static void copy(All *from, All *to)
         dsopt_state_info info = {.size = sizeof info};
         size_t k;
         REQUIRE(dsopt_state_info_read(from->o, i, &info) == DSOPT_OK, "info");
-        const char *tensor = info.tensor < 0 ? NULL : dsopt_tensor_name(from->o, (size_t)info.tensor);
+        const char *tensor =
+            info.tensor < 0 ? NULL : dsopt_tensor_name(from->o, (size_t)info.tensor);
         REQUIRE(dsopt_state_read(from->o, i, DSOPT_DTYPE_DEFAULT, values, info.count) == DSOPT_OK &&
                     dsopt_state_find(to->o, tensor, info.path, &k) == DSOPT_OK &&
-                    dsopt_state_write(to->o, k, DSOPT_DTYPE_DEFAULT, values, info.count) == DSOPT_OK,
+                    dsopt_state_write(to->o, k, DSOPT_DTYPE_DEFAULT, values, info.count) ==
+                        DSOPT_OK,
                 "%s: %s", info.path, dsopt_error_message(rt.ctx));
     }
     memcpy(to->p, from->p, sizeof to->p);
@@ -367,7 +374,8 @@ static void drawn(uint64_t seed, const char *name, int steps, float *out, size_t
     open_seeded(seed);
     dsopt_tensor t = rt_tensor(name, NULL, DSOPT_F32, out, g, 1, (int64_t[]){(int64_t)n});
     dsopt_optimizer *o = rt_optimizer(
-        &rt, rt_text(&rt, "optimizer x {\n  p := normal() + 0 * g\n  on again { p := normal() }\n}\n"),
+        &rt,
+        rt_text(&rt, "optimizer x {\n  p := normal() + 0 * g\n  on again { p := normal() }\n}\n"),
         &t, 1);
     for (int s = 0; s < steps; s++) rt_step(&rt, o);
     if (steps == 0) run(o, "again");

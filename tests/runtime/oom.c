@@ -53,8 +53,7 @@ static dsopt_status live(Counter *c, Things *x)
                          rt_tensor("h", NULL, DSOPT_BF16, h, gh, 1, (int64_t[]){64})};
     dsopt_status st = dsopt_context_create(&cfg, &x->ctx);
     if (st == DSOPT_OK && !text) st = dsopt_program_load(x->ctx, "lamb", NULL, &x->prog);
-    if (st == DSOPT_OK && text)
-        st = dsopt_program_compile(x->ctx, text, "x.opt", NULL, &x->prog);
+    if (st == DSOPT_OK && text) st = dsopt_program_compile(x->ctx, text, "x.opt", NULL, &x->prog);
     if (st == DSOPT_OK) st = dsopt_optimizer_create(x->ctx, x->prog, t, 4, &x->opt);
     if (st == DSOPT_OK)
         st = text ? dsopt_set_input(x->opt, "loss", 0.5) : dsopt_set(x->opt, NULL, "lr", 0.1);

@@ -1,9 +1,9 @@
 /* views.c - random modules of all rates, through the API: bodies by shape, vectors, groups, draws,
  * skips. The interpreter is what the others are compared to, bit by bit.
  *
- * A program is loaded from a trivial text and its module replaced. A module has one to three bodies,
- * of any views; what is global or of groups is computed alike in all of them, from reductions that
- * they all feed. Tensors have shapes of every kind, gradients that come and go.
+ * A program is loaded from a trivial text and its module replaced. A module has one to three
+ * bodies, of any views; what is global or of groups is computed alike in all of them, from
+ * reductions that they all feed. Tensors have shapes of every kind, gradients that come and go.
  *
  *   in:  rt_views [COUNT [SEED [cc]]]
  *   out: the module that differs, as text, and where
@@ -33,7 +33,7 @@ typedef struct Gen {
     IrModule *m;
     IrBuilder b;
     View view;
-    Pool number, truth; /* of this body */
+    Pool number, truth;   /* of this body */
     Pool common, verdict; /* of groups and the whole: alike in all bodies */
     uint64_t common_seed;
     uint32_t arm, block;
@@ -134,7 +134,8 @@ static void put_reduce(Gen *g)
 
 static void put_draw(Gen *g)
 {
-    int lo = ir_slot_find(g->m, SLOT_PROP, "draw_lo"), hi = ir_slot_find(g->m, SLOT_PROP, "draw_hi");
+    int lo = ir_slot_find(g->m, SLOT_PROP, "draw_lo"),
+        hi = ir_slot_find(g->m, SLOT_PROP, "draw_hi");
     IrRef d = ir_draw(&g->b, (IrOp)(IR_NORMAL + pick(3)), ir_load(&g->b, (uint32_t)lo),
                       ir_load(&g->b, (uint32_t)hi), pick(3));
     keep(&g->number, d);
@@ -165,7 +166,8 @@ static void put_common(Gen *g)
         for (int tries = 0; tries < 100 && x == IR_NONE; tries++) {
             x = within(g, logic ? &g->truth : &g->number, wanted);
             Rate r = x == IR_NONE ? 0 : ins(g, x)->rate;
-            bool fits = g->shared_scalar[k] ? r == RATE_TENSOR : r != RATE_GLOBAL && r != RATE_GROUP;
+            bool fits =
+                g->shared_scalar[k] ? r == RATE_TENSOR : r != RATE_GLOBAL && r != RATE_GROUP;
             if (!fits || (!g->shared_scalar[k] && rate_is_scalar(r))) x = IR_NONE;
         }
         if (x == IR_NONE) {
@@ -209,8 +211,7 @@ static void put_store(Gen *g, uint32_t s, const Pool *number, const Pool *truth)
     for (int tries = 0; tries < 40; tries++) {
         IrRef v = within(g, number, slot->rate);
         if (v == IR_NONE || (!elementwise && ins(g, v)->dtype != DT_F64)) continue;
-        IrRef guard =
-            slot->kind == SLOT_EXPORT ? IR_NONE : guard_for(g, truth, slot->rate);
+        IrRef guard = slot->kind == SLOT_EXPORT ? IR_NONE : guard_for(g, truth, slot->rate);
         ir_store(&g->b, s, elementwise ? ir_round(&g->b, v) : v, guard);
         return;
     }
@@ -224,7 +225,8 @@ static void put_stores(Gen *g, bool common)
     for (uint32_t s = 0; s < n; s++) {
         const Slot *slot = &g->m->slots[s];
         bool is_common = rate_within(slot->rate, RATE_GROUP);
-        bool stores = slot->kind == SLOT_PARAM || slot->kind == SLOT_STATE || slot->kind == SLOT_EXPORT;
+        bool stores =
+            slot->kind == SLOT_PARAM || slot->kind == SLOT_STATE || slot->kind == SLOT_EXPORT;
         if (!stores || is_common != common || !has_rate(g->view, slot->rate)) continue;
         if (slot->kind != SLOT_PARAM && pick(5) == 0) continue;
         put_store(g, s, common ? &g->common : &g->number, common ? &g->verdict : &g->truth);
@@ -315,7 +317,7 @@ static void add_slots(IrModule *m)
     static const struct {
         const char *name;
         Rate rate;
-    } states[] = {{"m", RATE_ELEMENT}, {"R", RATE_ROW},   {"C", RATE_COL},    {"M", RATE_MATRIX},
+    } states[] = {{"m", RATE_ELEMENT}, {"R", RATE_ROW},    {"C", RATE_COL},   {"M", RATE_MATRIX},
                   {"B", RATE_BLOCK},   {"k", RATE_TENSOR}, {"w", RATE_GROUP}, {"W", RATE_GLOBAL}};
     for (size_t i = 0; i < COUNT_OF(states); i++)
         add_slot(m, SLOT_STATE, states[i].name, states[i].rate);
@@ -373,10 +375,11 @@ static void random_tensors(Case *c)
     static const struct {
         int ndim;
         int64_t shape[3];
-    } shapes[] = {{0, {0}},         {1, {1}},        {1, {7}},       {1, {0}},        {2, {3, 0}},
-                  {2, {1, 300}},    {2, {300, 1}},   {2, {40, 30}},  {2, {513, 3}},   {2, {3, 5000}},
-                  {3, {2, 35, 9}},  {2, {17, 4097}}, {1, {9001}},    {3, {3, 1, 130}}, {2, {1, 1}},
-                  {3, {5, 2, 4100}}, {2, {70, 257}}, {2, {33, 256}}, {3, {0, 3, 4}},  {1, {4096}}};
+    } shapes[] = {{0, {0}},       {1, {1}},         {1, {7}},        {1, {0}},
+                  {2, {3, 0}},    {2, {1, 300}},    {2, {300, 1}},   {2, {40, 30}},
+                  {2, {513, 3}},  {2, {3, 5000}},   {3, {2, 35, 9}}, {2, {17, 4097}},
+                  {1, {9001}},    {3, {3, 1, 130}}, {2, {1, 1}},     {3, {5, 2, 4100}},
+                  {2, {70, 257}}, {2, {33, 256}},   {3, {0, 3, 4}},  {1, {4096}}};
     for (int t = 0; t < TENSORS; t++) {
         uint32_t which = pick(COUNT_OF(shapes));
         c->ndim[t] = shapes[which].ndim;
@@ -431,9 +434,10 @@ static void create(Side *s, const Case *c, Arena *a, int number)
         s->p[k] = (char *)arena_alloc(a, (size_t)c->numel[k] * 4 + 80) + number * 2 % 16;
         s->g[k] = (char *)arena_alloc(a, (size_t)c->numel[k] * 4 + 80) + (number + k) * 2 % 32;
         int at = number % 2 ? TENSORS - 1 - k : k;
-        t[at] = rt_tensor(names[k], k % 3 == 0   ? "zwei"
-                                    : k % 3 == 1 ? "eins"
-                                                 : NULL,
+        t[at] = rt_tensor(names[k],
+                          k % 3 == 0   ? "zwei"
+                          : k % 3 == 1 ? "eins"
+                                       : NULL,
                           c->dtype[k], s->p[k], s->g[k], c->ndim[k], c->shape[k]);
     }
     dsopt_status st = dsopt_optimizer_create(s->rt.ctx, s->prog, t, TENSORS, &s->opt);
@@ -533,10 +537,13 @@ int main(int argc, char **argv)
         s[k].backend = kinds[k].backend;
         s[k].isa = kinds[k].isa;
         s[k].threads = kinds[k].threads;
-        dsopt_config cfg = {.size = sizeof cfg, .backend = s[k].backend, .isa = s[k].isa,
-                            .threads = s[k].threads, .seed = 99};
-        s[k].open = (k < SIDES - 1 || argc > 3) &&
-                    dsopt_context_create(&cfg, &s[k].rt.ctx) == DSOPT_OK;
+        dsopt_config cfg = {.size = sizeof cfg,
+                            .backend = s[k].backend,
+                            .isa = s[k].isa,
+                            .threads = s[k].threads,
+                            .seed = 99};
+        s[k].open =
+            (k < SIDES - 1 || argc > 3) && dsopt_context_create(&cfg, &s[k].rt.ctx) == DSOPT_OK;
         s[k].values = calloc(ROOM, sizeof(double));
         REQUIRE(s[k].values, "memory");
     }
@@ -565,8 +572,8 @@ int main(int argc, char **argv)
                 size_t part = 0;
                 while (part + 1 < s[0].nparts && s[0].parts[part + 1].begin <= at) part++;
                 if (s[0].n == s[k].n && at == s[0].n) continue;
-                REQUIRE(false, "module %ld, side %d, step %d, %s %zu is %a, interp has %a\n%s", i, k,
-                        number, s[0].parts[part].what, at - s[0].parts[part].begin,
+                REQUIRE(false, "module %ld, side %d, step %d, %s %zu is %a, interp has %a\n%s", i,
+                        k, number, s[0].parts[part].what, at - s[0].parts[part].begin,
                         s[k].values[at], s[0].values[at], c.text);
             }
         for (int k = 0; k < SIDES; k++)
