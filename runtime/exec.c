@@ -84,7 +84,7 @@ static void run_vectors(dsopt_optimizer *opt, OptEntry *e, DsVectorFn fn, const 
     if (n <= VECTOR_ROWS_ALONE)
         fn(&s.args, (int64_t)b->vector_begin[k], (int64_t)b->vector_end[k]);
     else
-        pool_run(opt->ctx->pool, pool_threads(opt->ctx->pool), true, vector_job, &s);
+        pool_run(opt->ctx->pool, pool_threads(opt->ctx->pool), e->brief, vector_job, &s);
 }
 
 /* ---- kernels --------------------------------------------------------------------------------- */

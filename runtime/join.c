@@ -318,8 +318,8 @@ static void join_wide(dsopt_optimizer *opt, OptEntry *e, const PlanReduce *r, Re
     size_t n = 0;
     for (size_t a = b->begin; a < b->end; a++) n += units_of(e, e->active[a], r);
     if (n == 0) return;
-    pool_run(opt->ctx->pool, n <= UNITS_ALONE ? 1 : pool_threads(opt->ctx->pool), true, units_job,
-             &u);
+    int threads = n <= UNITS_ALONE ? 1 : pool_threads(opt->ctx->pool);
+    pool_run(opt->ctx->pool, threads, e->brief, units_job, &u);
 }
 
 /* ---- a phase --------------------------------------------------------------------------------- */
