@@ -69,6 +69,12 @@ static void print_arms(Session *s, const Compiled *c, StrBuf *out,
     }
 }
 
+static void print_tile(const Plan *p, const Variant *v, StrBuf *out)
+{
+    if (p->m->nbodies > 1) sb_printf(out, "/* arm %u */\n", (unsigned)v->body);
+    emit_tile_c(p, v, out);
+}
+
 static bool add_text(Session *s, const char *path, const StrBuf *b)
 {
     output_add(s, path, b->text, b->len);
@@ -96,7 +102,7 @@ static bool emit_compiled(Session *s, const char *stage, StrBuf *out)
     if (!compile_rule(s, &c)) return false;
     if (!strcmp(stage, "ir")) ir_print(c.m, out);
     if (!strcmp(stage, "plan")) print_arms(s, &c, out, plan_print);
-    if (!strcmp(stage, "tile")) return emit_tile_c(c.plan, c.variant, out);
+    if (!strcmp(stage, "tile")) print_arms(s, &c, out, print_tile);
     if (!strcmp(stage, "c")) return emit_standalone_c(c.plans, c.nplans, c.storage, out, NULL);
     if (!strcmp(stage, "cuda")) return emit_cuda(c.plan, c.variant, out);
     return true;

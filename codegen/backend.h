@@ -69,7 +69,7 @@ bool cuda_build(const Plan *p, const Variant *v, const char *arch, bool cubin, S
  * an object, or a shared library, at `path`; nothing is left there on failure. False: no compiler,
  * or its messages. */
 bool cc_compile(const char *c_text, const char *path, bool shared, const char *cc, StrBuf *why);
-/* The C that libtcc compiles (--emit=tile). */
+/* The C that libtcc compiles (--emit=tile), of the variant's body. */
 bool emit_tile_c(const Plan *p, const Variant *v, StrBuf *text);
 
 /* Texts that the emitters share, scalar programs among them: emit.h. */

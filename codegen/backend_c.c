@@ -185,7 +185,7 @@ static bool build_scalars(const Plan *p, const BackendOptions *o, BuiltScalars *
     TileLevel level;
     StrBuf text = {.arena = why->arena};
     if (refuse_f64(p, why) || !find_level(o, &level, why)) return false;
-    emit_tile_scalars(&text, p, true);
+    emit_tile_scalars(&text, p, IR_NONE, true);
     /* Before the image, which an arena without memory would jump away from. */
     uint32_t n;
     const char **names = emit_all_names(why->arena, p, "", &n);

@@ -1,7 +1,7 @@
-/* emit_c.h - the parts of standalone C: kernels (emit_c.c), plain step (emit_c_step.c), header and
- * comments (emit_c_header.c).
+/* emit_c.h - the parts of standalone C: programs and the whole (emit_c.c), kernels (emit_c_kernel.c),
+ * plain step (emit_c_step.c, emit_c_shape.c), header and comments (emit_c_header.c).
  *
- *     emit_standalone_c(plan, variant, &text, "adamw.h")    the parts in the order of the file
+ *     emit_standalone_c(&plan, 1, storage, &text, "adamw.h")    the parts in the order of the file
  */
 #ifndef CODEGEN_EMIT_C_H
 #define CODEGEN_EMIT_C_H
@@ -37,6 +37,8 @@ void emit_c_abi(StrBuf *out);
 /* The scalar and vector programs alone, and the kernels of one variant, as translation units. */
 void emit_c_scalars(StrBuf *out, const Plan *p);
 void emit_c_kernels(StrBuf *out, const Plan *p, const Variant *v);
+/* The kernels of a variant, as text among others. */
+void emit_c_variant(StrBuf *out, const Plan *p, const Variant *v);
 /* NAME_step: one step of one tensor, without any runtime. Its prototype, without semicolon. */
 void emit_c_step(StrBuf *out, const Plan *p, const Variant *const *variants);
 void emit_c_step_prototype(StrBuf *out, const Plan *p, const Variant *v);

@@ -301,8 +301,8 @@ static void state_type(StrBuf *out, const CUnit *u, const char *module)
 static void entry_points(StrBuf *out, const Plan *p, const Variant *const *variants)
 {
     uint32_t n;
-    const char **names =
-        emit_all_names(out->arena, p, arena_printf(out->arena, "%s_", emit_prefix(out->arena, p)), &n);
+    const char **names = emit_all_names(
+        out->arena, p, arena_printf(out->arena, "%s_", emit_prefix(out->arena, p)), &n);
     for (uint32_t b = 0; b < p->m->nbodies; b++) {
         for (uint32_t i = 0; i < variants[b]->nkernels; i++) {
             sb_printf(out, "void %s_", emit_prefix(out->arena, p));

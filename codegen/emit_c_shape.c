@@ -14,7 +14,8 @@
 
 bool emit_c_is_shaped(const Plan *p)
 {
-    int mats = ir_slot_find(p->m, SLOT_PROP, "mats"), first = ir_slot_find(p->m, SLOT_PROP, "first");
+    int mats = ir_slot_find(p->m, SLOT_PROP, "mats"),
+        first = ir_slot_find(p->m, SLOT_PROP, "first");
     return p->m->nbodies > 1 || p->m->select || p->m->bodies[0].view != VIEW_FLAT ||
            (mats >= 0 && emit_c_reads(p, (uint32_t)mats)) ||
            (first >= 0 && emit_c_reads(p, (uint32_t)first));
@@ -258,8 +259,9 @@ static void call_vector(StrBuf *out, const Plan *p, const VectorProgram *vp)
 static void call_kernel(StrBuf *out, const Plan *p, const Variant *v, const Kernel *k)
 {
     const char *prefix = emit_prefix(out->arena, p);
-    sb_printf(out, "    for (int64_t k = 0; k < nrows; k++) {\n"
-                   "        row = ds_row_at(d, k);\n        %s_",
+    sb_printf(out,
+              "    for (int64_t k = 0; k < nrows; k++) {\n"
+              "        row = ds_row_at(d, k);\n        %s_",
               prefix);
     emit_kernel_name(out, v, k);
     sb_puts(out, "(&args, 0, 1, 0);\n");
@@ -329,20 +331,21 @@ static void body_phases(StrBuf *out, const Plan *p, const Variant *v)
 static void body_function(StrBuf *out, const Plan *p, const Variant *v)
 {
     uint32_t columns = most_partials(p);
-    sb_printf(out,
-              "static void %s_body%u(const ds_dims *d, void *const *ptr, double *global, double "
-              "*group, double *cls, double *tensor)\n{\n"
-              "    const int64_t nrows = ds_count_rows(d), of_matrix = d->tiles * d->strips;\n"
-              "    double partial[%u] = {0}, tree[%u][52];\n"
-              "    DsRow row = {0}, whole = {0};\n"
-              "    const int flat = d->view == DS_FLAT;\n"
-              "    const DsTensorRow t = {{global, group, cls, tensor}, ptr, flat ? 1 : d->rows, "
-              "flat ? d->numel : d->cols, flat ? 1 : d->mats, flat ? 1 : d->tiles};\n"
-              "    const DsArgs args = {&row, &t, partial, %u}, vectors = {&whole, &t, 0, 0};\n"
-              "    (void)of_matrix, (void)tree, (void)args, (void)vectors, (void)row, (void)nrows;\n"
-              "    whole.runs = 1;\n",
-              emit_prefix(out->arena, p), (unsigned)v->body, (unsigned)columns, (unsigned)columns,
-              (unsigned)columns);
+    sb_printf(
+        out,
+        "static void %s_body%u(const ds_dims *d, void *const *ptr, double *global, double "
+        "*group, double *cls, double *tensor)\n{\n"
+        "    const int64_t nrows = ds_count_rows(d), of_matrix = d->tiles * d->strips;\n"
+        "    double partial[%u] = {0}, tree[%u][52];\n"
+        "    DsRow row = {0}, whole = {0};\n"
+        "    const int flat = d->view == DS_FLAT;\n"
+        "    const DsTensorRow t = {{global, group, cls, tensor}, ptr, flat ? 1 : d->rows, "
+        "flat ? d->numel : d->cols, flat ? 1 : d->mats, flat ? 1 : d->tiles};\n"
+        "    const DsArgs args = {&row, &t, partial, %u}, vectors = {&whole, &t, 0, 0};\n"
+        "    (void)of_matrix, (void)tree, (void)args, (void)vectors, (void)row, (void)nrows;\n"
+        "    whole.runs = 1;\n",
+        emit_prefix(out->arena, p), (unsigned)v->body, (unsigned)columns, (unsigned)columns,
+        (unsigned)columns);
     body_phases(out, p, v);
     sb_puts(out, "}\n\n");
 }
@@ -351,9 +354,9 @@ static void body_function(StrBuf *out, const Plan *p, const Variant *v)
 
 static const char *property_text(const char *name)
 {
-    static const char *const table[][2] = {{"numel", "(double)numel"}, {"ndim", "(double)ndim"},
-                                           {"rows", "(double)d.rows"}, {"cols", "(double)d.cols"},
-                                           {"mats", "(double)d.mats"}, {"first", "(double)d.first"}};
+    static const char *const table[][2] = {
+        {"numel", "(double)numel"}, {"ndim", "(double)ndim"},   {"rows", "(double)d.rows"},
+        {"cols", "(double)d.cols"}, {"mats", "(double)d.mats"}, {"first", "(double)d.first"}};
     for (size_t i = 0; i < sizeof table / sizeof *table; i++)
         if (strcmp(table[i][0], name) == 0) return table[i][1];
     return "(double)d.numel";
@@ -404,8 +407,7 @@ static void choose_function(StrBuf *out, const Plan *p)
 
 void emit_c_work_prototype(StrBuf *out, const Plan *p)
 {
-    sb_printf(out, "int64_t %s_work(int ndim, const int64_t *shape)",
-              emit_c_entry(out->arena, p));
+    sb_printf(out, "int64_t %s_work(int ndim, const int64_t *shape)", emit_c_entry(out->arena, p));
 }
 
 /* Assigns `work` to the pointers of vectors and temporaries, or only counts. */
@@ -441,7 +443,8 @@ static uint32_t most_pointers(const Plan *p, const Variant *const *variants)
 {
     uint32_t most = 1;
     for (uint32_t b = 0; b < p->m->nbodies; b++)
-        most = emit_pointer_count(p, variants[b]) > most ? emit_pointer_count(p, variants[b]) : most;
+        most =
+            emit_pointer_count(p, variants[b]) > most ? emit_pointer_count(p, variants[b]) : most;
     return most;
 }
 
@@ -453,7 +456,8 @@ void emit_c_shaped_step(StrBuf *out, const Plan *p, const Variant *const *varian
     choose_function(out, p);
     layout_function(out, p, variants);
     emit_c_step_prototype(out, p, variants[0]);
-    sb_printf(out, "\n{\n    ds_dims d;\n    const int body = %s_choose(ndim, shape, &d);\n", prefix);
+    sb_printf(out, "\n{\n    ds_dims d;\n    const int body = %s_choose(ndim, shape, &d);\n",
+              prefix);
     sb_puts(out, "    const int64_t numel = d.numel, rows = d.rows, cols = d.cols, mats = d.mats;\n"
                  "    (void)rows, (void)cols, (void)mats;\n"
                  "    if (numel <= 0)\n        return 0;\n");

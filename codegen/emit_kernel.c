@@ -138,9 +138,8 @@ const char **emit_all_names(Arena *a, const Plan *p, const char *prefix, uint32_
                               i < p->nprograms ? &p->programs[i] : &p->commit[i - p->nprograms]);
         else
             emit_vector_name(&name, p,
-                             i - scalar < p->nvprograms
-                                 ? &p->vprograms[i - scalar]
-                                 : &p->vcommit[i - scalar - p->nvprograms]);
+                             i - scalar < p->nvprograms ? &p->vprograms[i - scalar]
+                                                        : &p->vcommit[i - scalar - p->nvprograms]);
         names[i] = name.text;
     }
     return names;

@@ -231,7 +231,8 @@ static void emit_skip(const Emitter *e)
     for (uint32_t i = 0; i < e->k->nstores; i++)
         sb_printf(e->out, "%sv%u", i ? " | " : "", (unsigned)e->k->stores[i].guard);
     for (uint32_t i = 0; i < e->k->nreduces; i++)
-        sb_printf(e->out, "%sv%u", i || e->k->nstores ? " | " : "", (unsigned)tile_reduce_guard(e, i));
+        sb_printf(e->out, "%sv%u", i || e->k->nstores ? " | " : "",
+                  (unsigned)tile_reduce_guard(e, i));
     sb_puts(e->out, ")) {\n");
     tile_emit_identities(e);
     sb_puts(e->out, "            continue;\n        }\n");
@@ -252,8 +253,7 @@ static const char *elem_name(const Emitter *e, uint32_t elem)
 {
     const IrModule *m = e->p->m;
     for (uint32_t i = 0; i < m->nslots; i++) {
-        if (!rate_is_scalar(m->slots[i].rate) && m->slots[i].index == elem)
-            return m->slots[i].name;
+        if (!rate_is_scalar(m->slots[i].rate) && m->slots[i].index == elem) return m->slots[i].name;
     }
     return "temporary";
 }
@@ -342,8 +342,7 @@ static void emit_scratch(const Emitter *e)
     for (uint32_t i = 0; i < e->nregs; i++, at += TILE_PITCH)
         sb_printf(e->out, "    char *r%u = scratch + %u;\n", (unsigned)i, (unsigned)at);
     for (uint32_t i = 0; i < e->nvectors; i++, at += TILE_PITCH)
-        sb_printf(e->out, "    char *z%u = scratch + %u;\n", (unsigned)e->vectors[i],
-                  (unsigned)at);
+        sb_printf(e->out, "    char *z%u = scratch + %u;\n", (unsigned)e->vectors[i], (unsigned)at);
     if (at > e->uses->scratch_bytes) e->uses->scratch_bytes = at;
 }
 
@@ -503,12 +502,13 @@ void emit_tile_kernels(StrBuf *out, const Plan *p, const Variant *v, TileUses *u
     sb_puts(out, body.text ? body.text : "");
 }
 
-void emit_tile_scalars(StrBuf *out, const Plan *p, bool types)
+void emit_tile_scalars(StrBuf *out, const Plan *p, uint32_t body_only, bool types)
 {
     StrBuf body = {.arena = out->arena};
     for (uint32_t i = 0; i < p->nprograms + p->ncommit; i++) {
         const ScalarProgram *sp = i < p->nprograms ? &p->programs[i] : &p->commit[i - p->nprograms];
         StrBuf name = {.arena = out->arena};
+        if (body_only != IR_NONE && sp->body != body_only) continue;
         sb_puts(&name, "void ");
         emit_program_name(&name, p, sp);
         emit_scalar_function(&body, p, sp, name.text);
@@ -517,6 +517,7 @@ void emit_tile_scalars(StrBuf *out, const Plan *p, bool types)
         const VectorProgram *vp =
             i < p->nvprograms ? &p->vprograms[i] : &p->vcommit[i - p->nvprograms];
         StrBuf name = {.arena = out->arena};
+        if (body_only != IR_NONE && vp->body != body_only) continue;
         sb_puts(&name, "void ");
         emit_vector_name(&name, p, vp);
         emit_vector_function(&body, p, vp, name.text, &emit_vectors_tile);
@@ -531,6 +532,6 @@ bool emit_tile_c(const Plan *p, const Variant *v, StrBuf *text)
     TileUses uses = {0};
     if (p->m->compute_f64) return false;
     emit_tile_kernels(text, p, v, &uses);
-    emit_tile_scalars(text, p, false);
+    emit_tile_scalars(text, p, v->body, false);
     return true;
 }

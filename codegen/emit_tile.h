@@ -12,8 +12,9 @@ typedef struct TileUses {
 /* Kernels k<phase> of a variant, and what they call declared before them. */
 void emit_tile_kernels(StrBuf *out, const Plan *p, const Variant *v, TileUses *uses);
 /* Scalar and vector programs: s<phase>_<level>, commit_<level>, v<phase>_<rate>, vcommit_<rate>.
- * `types`: those of the tables are declared, too, where needed. */
-void emit_tile_scalars(StrBuf *out, const Plan *p, bool types);
+ * `types`: those of the tables are declared, too, where needed. body_only: of one body; IR_NONE: all.
+ */
+void emit_tile_scalars(StrBuf *out, const Plan *p, uint32_t body_only, bool types);
 /* The name by which the text calls an operator: "t_axpby", "r_SUMSQ_v", "fold_sum". */
 void tile_uses_name(StrBuf *out, int op);
 

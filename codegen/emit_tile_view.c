@@ -102,7 +102,8 @@ void tile_emit_buffers(const Emitter *e)
         sb_printf(e->out, "        char *x%u = z%u;\n", (unsigned)ref, (unsigned)ref);
         if (!(rate & AXIS_COL)) continue;
         tile_use(e, spread_op(at, rate));
-        sb_printf(e->out, "        if (flat) %s(row->last < step ? row->last : step, w, x%u, p%u);\n",
+        sb_printf(e->out,
+                  "        if (flat) %s(row->last < step ? row->last : step, w, x%u, p%u);\n",
                   spread_name(spread_op(at, rate)), (unsigned)ref, (unsigned)ref);
     }
     for (uint32_t i = 0; i < e->k->nreduces; i++) {

@@ -245,8 +245,8 @@ static void place_stores(PlaceWork *w)
     Select *s = w->s;
     for (IrRef ref = 0; ref < s->b->n; ref++) {
         if (select_is_memory(&s->val[ref]))
-            s->out->loc[ref] = (TileLoc){s->val[ref].elem == SELECT_VECTOR ? LOC_VECTOR : LOC_ELEM, 0,
-                                         s->val[ref].elem, IR_NONE};
+            s->out->loc[ref] = (TileLoc){s->val[ref].elem == SELECT_VECTOR ? LOC_VECTOR : LOC_ELEM,
+                                         0, s->val[ref].elem, IR_NONE};
     }
     for (uint32_t i = 0; i < s->k->nstores; i++) {
         const KernelStore *st = &s->k->stores[i];

@@ -74,6 +74,22 @@ static inline Variant *rule_variant_of(Arena *a, const Plan *p, uint32_t body, c
     return v;
 }
 
+static inline Modules rule_entries(Arena *a, const char *name)
+{
+    const EmbeddedFile *file = embed_find(ds_stdlib, ds_stdlib_count, name);
+    SourceSet *sources = ARENA_NEW(a, SourceSet);
+    sources->arena = a;
+    DiagSink d = {.arena = a, .sources = sources};
+    FrontendOptions o = {0};
+    Modules modules;
+    int at = source_add(sources, name, file->text, file->length);
+    bool ok = compile_entries(a, &d, at, &o, false, &modules);
+    StrBuf messages = {.arena = a};
+    diag_render(&d, &messages, false);
+    REQUIRE(ok, "%s: %s", name, messages.text ? messages.text : "no modules");
+    return modules;
+}
+
 static inline Variant *rule_variant(Arena *a, const Plan *p, const char *storage)
 {
     return rule_variant_of(a, p, 0, storage);

@@ -113,8 +113,10 @@ static void one_tensor(void *library, const Plan *p, const Variant *v, int64_t n
             draws |= !strncmp(s->name, "draw_", 5);
         }
     }
-    void *fn = symbol(library, p->m->name, "step");
-    int64_t t = 1;
+    /* Of another entry point t is the number of steps done. */
+    bool is_step = strcmp(p->m->bodies[0].entry, "step") == 0;
+    void *fn = symbol(library, p->m->name, p->m->bodies[0].entry);
+    int64_t t = is_step;
     for (int step = 0; step < 3; step++) {
         rig_fill(&r, 1, step == 1, false);
         rig_interp(&r);
@@ -126,7 +128,7 @@ static void one_tensor(void *library, const Plan *p, const Variant *v, int64_t n
         int skip = ir_slot_find(p->m, SLOT_SKIP, "skip");
         bool skipped = skip >= 0 && r.want.global[p->m->slots[skip].index] != 0;
         CHECK(applied == !skipped, "%s: returned %d", what, applied);
-        t += applied;
+        t += is_step && applied;
         for (uint32_t i = 0; i < p->m->nslots; i++) { /* counted by the caller here */
             const Slot *s = &p->m->slots[i];
             if (s->kind == SLOT_COUNT || s->kind == SLOT_SKIP)
@@ -161,6 +163,30 @@ static void check_rule(Arena *a, const IrModule *m, const char *storage, const c
     find_code(&code, library, p, v);
     many_tensors(&code, p, v, what);
     for (size_t i = 1; i < SIZES; i++) one_tensor(library, p, v, sizes[i], what);
+    dlclose(library);
+}
+
+/* All entry points of a rule in one file: each against the interpreter of its module. */
+static void entry_points(Arena *a, const char *rule, const char *cc)
+{
+    Modules modules = rule_entries(a, rule);
+    REQUIRE(modules.n > 1, "%s has no entry points", rule);
+    const Plan **plans = ARENA_ARRAY(a, const Plan *, modules.n);
+    for (size_t i = 0; i < modules.n; i++) plans[i] = plan_make(a, modules.m[i]);
+    const Variant *v = rule_variant(a, plans[0], "");
+    StrBuf text = {.arena = a}, why = {.arena = a};
+    emit_standalone_c(plans, modules.n, v->storage, &text, NULL);
+    char *path = arena_printf(a, "%s/entries-%ld.so", DSOPT_BUILD_DIR, (long)getpid());
+    bool ok = cc_compile(text.text, path, true,
+                         arena_printf(a, "%s -std=c99 -Wall -Wextra -Werror -pedantic", cc), &why);
+    REQUIRE(ok, "%s: %s", rule, why.text);
+    void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    unlink(path);
+    REQUIRE(library, "%s: %s", rule, dlerror());
+    for (size_t i = 0; i < modules.n; i++) {
+        const char *what = arena_printf(a, "%s on %s", rule, modules.m[i]->bodies[0].entry);
+        one_tensor(library, plans[i], rule_variant(a, plans[i], ""), 5000, what);
+    }
     dlclose(library);
 }
 
@@ -221,6 +247,8 @@ int main(int argc, char **argv)
     if (!backend_find("cc")->probe(&o, &why)) SKIP("%s", why.text);
     refusals(&a, cc.text);
     backend(&a, cc.text);
+    entry_points(&a, "schedule_free_adamw", cc.text);
+    entry_points(&a, "schedule_free_sgd", cc.text);
     for (size_t i = 0; i < IR_RULES; i++) {
         const IrModule *m = rule_from_ir(&a, ir_rules[i]);
         check_rule(&a, m, "", cc.text);

@@ -177,9 +177,9 @@ static void check_fill(int level)
 
 int main(void)
 {
-    static const long widths[] = {1,  2,  3,  4,  5,   7,   8,   9,   15,  16,  17,  24,  31,
-                                  32, 33, 63, 64, 65, 100, 127, 128, 129, 191, 200, 255, 256,
-                                  257, 300, 383, 384, 400};
+    static const long widths[] = {1,   2,   3,   4,   5,   7,   8,   9,   15,  16,  17,
+                                  24,  31,  32,  33,  63,  64,  65,  100, 127, 128, 129,
+                                  191, 200, 255, 256, 257, 300, 383, 384, 400};
     for (int level = 0; level < TILE_LEVEL_COUNT; level++) {
         if (!tile_level_runs((TileLevel)level, NULL)) continue;
         for (size_t i = 0; i < sizeof widths / sizeof *widths; i++) check_width(level, widths[i]);

@@ -59,9 +59,9 @@ static IrRef some(Gen *g, bool boolean, Rate most)
 
 static void add_op(Gen *g)
 {
-    static const Op ops[] = {OP_ADD, OP_SUB, OP_MUL,  OP_MUL, OP_DIV,   OP_MIN, OP_MAX, OP_ABS,
-                             OP_NEG, OP_LT,  OP_GT,   OP_AND, OP_OR,    OP_NOT, OP_ADD, OP_MUL,
-                             OP_EQ,  OP_SQRT, OP_SELECT, OP_SELECT, OP_SIGN};
+    static const Op ops[] = {OP_ADD, OP_SUB, OP_MUL, OP_MUL,  OP_DIV,    OP_MIN,    OP_MAX,
+                             OP_ABS, OP_NEG, OP_LT,  OP_GT,   OP_AND,    OP_OR,     OP_NOT,
+                             OP_ADD, OP_MUL, OP_EQ,  OP_SQRT, OP_SELECT, OP_SELECT, OP_SIGN};
     Op op = ops[roll(sizeof ops / sizeof *ops)];
     bool logic = op_info[op].types == LOGIC;
     IrRef x[3] = {IR_NONE, IR_NONE, IR_NONE};
@@ -80,7 +80,7 @@ static bool scope_fits(Rate scope, Rate rate)
 
 static void add_reduction(Gen *g)
 {
-    static const Rate matrix[] = {RATE_ROW,    RATE_COL,   RATE_ROW,   RATE_COL,
+    static const Rate matrix[] = {RATE_ROW,    RATE_COL,    RATE_ROW,   RATE_COL,
                                   RATE_MATRIX, RATE_TENSOR, RATE_GROUP, RATE_GLOBAL},
                       block[] = {RATE_BLOCK, RATE_BLOCK, RATE_TENSOR, RATE_GROUP, RATE_GLOBAL},
                       flat[] = {RATE_TENSOR, RATE_GROUP, RATE_GLOBAL};
@@ -106,7 +106,8 @@ static void add_reduction(Gen *g)
 static void add_draw(Gen *g)
 {
     static const IrOp draws[] = {IR_NORMAL, IR_UNIFORM, IR_RADEMACHER};
-    int lo = ir_slot_find(g->m, SLOT_PROP, "draw_lo"), hi = ir_slot_find(g->m, SLOT_PROP, "draw_hi");
+    int lo = ir_slot_find(g->m, SLOT_PROP, "draw_lo"),
+        hi = ir_slot_find(g->m, SLOT_PROP, "draw_hi");
     put(g, ir_draw(&g->b, draws[roll(3)], ir_load(&g->b, (uint32_t)lo),
                    ir_load(&g->b, (uint32_t)hi), g->sites++));
 }
@@ -115,16 +116,15 @@ static const struct {
     const char *name;
     SlotKind kind;
     Rate rate;
-} slots[] = {{"p", SLOT_PARAM, RATE_ELEMENT},   {"g", SLOT_GRAD, RATE_ELEMENT},
-             {"t", SLOT_COUNT, RATE_TENSOR},    {"draw_lo", SLOT_PROP, RATE_TENSOR},
+} slots[] = {{"p", SLOT_PARAM, RATE_ELEMENT},     {"g", SLOT_GRAD, RATE_ELEMENT},
+             {"t", SLOT_COUNT, RATE_TENSOR},      {"draw_lo", SLOT_PROP, RATE_TENSOR},
              {"draw_hi", SLOT_PROP, RATE_TENSOR}, {"cols", SLOT_PROP, RATE_TENSOR},
-             {"rows", SLOT_PROP, RATE_TENSOR},
-             {"h0", SLOT_HYPER, RATE_GROUP},    {"h1", SLOT_HYPER, RATE_GROUP},
-             {"h2", SLOT_HYPER, RATE_GLOBAL},   {"m", SLOT_STATE, RATE_ELEMENT},
-             {"v", SLOT_STATE, RATE_ELEMENT},   {"row", SLOT_STATE, RATE_ROW},
-             {"col", SLOT_STATE, RATE_COL},     {"mat", SLOT_STATE, RATE_MATRIX},
-             {"blk", SLOT_STATE, RATE_BLOCK},   {"k", SLOT_STATE, RATE_TENSOR},
-             {"grp", SLOT_STATE, RATE_GROUP}};
+             {"rows", SLOT_PROP, RATE_TENSOR},    {"h0", SLOT_HYPER, RATE_GROUP},
+             {"h1", SLOT_HYPER, RATE_GROUP},      {"h2", SLOT_HYPER, RATE_GLOBAL},
+             {"m", SLOT_STATE, RATE_ELEMENT},     {"v", SLOT_STATE, RATE_ELEMENT},
+             {"row", SLOT_STATE, RATE_ROW},       {"col", SLOT_STATE, RATE_COL},
+             {"mat", SLOT_STATE, RATE_MATRIX},    {"blk", SLOT_STATE, RATE_BLOCK},
+             {"k", SLOT_STATE, RATE_TENSOR},      {"grp", SLOT_STATE, RATE_GROUP}};
 
 static bool view_holds(View v, Rate rate)
 {
@@ -160,8 +160,7 @@ static void add_stores(Gen *g)
         if (!stored || !view_holds(g->view, slot->rate) || (s && roll(3) == 0)) continue;
         if (g->common && !(slot->rate & AXIS_TENSOR)) continue;
         IrRef value = some(g, false, slot->rate);
-        IrRef guard = roll(3) ? IR_NONE
-                              : some(g, true, (Rate)(slot->rate & RATE_TENSOR));
+        IrRef guard = roll(3) ? IR_NONE : some(g, true, (Rate)(slot->rate & RATE_TENSOR));
         if (value != IR_NONE) ir_store(&g->b, s, value, guard);
     }
 }
@@ -253,10 +252,9 @@ static IrModule *make_module(Arena *a)
 /* ---- checking -------------------------------------------------------------------------------- */
 
 static const Shape shapes[] = {
-    {2, {37, 5}},    {2, {1, 700}},    {2, {300, 1}},  {3, {3, 20, 33}}, {2, {19, 4100}},
-    {2, {0, 7}},     {1, {385}},       {2, {34, 384}}, {2, {5, 385}},    {3, {2, 17, 129}},
-    {2, {1, 9000}},  {2, {700, 3}},    {0, {0}},       {2, {3, 8192}},   {2, {40, 64}},
-    {3, {5, 1, 16}}, {1, {4097}},      {2, {2, 2}}};
+    {2, {37, 5}}, {2, {1, 700}},  {2, {300, 1}}, {3, {3, 20, 33}},  {2, {19, 4100}}, {2, {0, 7}},
+    {1, {385}},   {2, {34, 384}}, {2, {5, 385}}, {3, {2, 17, 129}}, {2, {1, 9000}},  {2, {700, 3}},
+    {0, {0}},     {2, {3, 8192}}, {2, {40, 64}}, {3, {5, 1, 16}},   {1, {4097}},     {2, {2, 2}}};
 enum { NSHAPES = sizeof shapes / sizeof *shapes };
 
 static bool build(const Backend *c, const BackendOptions *o, const Plan *p,
@@ -298,8 +296,7 @@ static void check_build(Arena *a, const Plan *p, const Variant *const *variants,
         REQUIRE(interp_step(p->m, &want.x), "out of memory");
         const char *difference = scene_difference(&got, &want);
         CHECK(!difference, "module %d %s step %d: %s\n%s", round, o->isa ? o->isa : c->name, step,
-              difference,
-              text_of(a, p, variants, tile));
+              difference, text_of(a, p, variants, tile));
         if (difference) break;
     }
     for (uint32_t b = 0; b < p->m->nbodies; b++) c->free_image(code.kernels[b].image);
@@ -308,8 +305,9 @@ static void check_build(Arena *a, const Plan *p, const Variant *const *variants,
 
 /* ---- the plain step of standalone C ---------------------------------------------------------- */
 
-typedef int (*StepFn)(intptr_t, intptr_t, intptr_t, intptr_t, intptr_t, intptr_t, intptr_t, intptr_t,
-                      intptr_t, intptr_t, intptr_t, intptr_t, intptr_t, intptr_t, intptr_t, intptr_t);
+typedef int (*StepFn)(intptr_t, intptr_t, intptr_t, intptr_t, intptr_t, intptr_t, intptr_t,
+                      intptr_t, intptr_t, intptr_t, intptr_t, intptr_t, intptr_t, intptr_t,
+                      intptr_t, intptr_t);
 
 static bool reads(const Plan *p, const char *property)
 {
@@ -363,9 +361,9 @@ static void check_plain_tensor(Arena *a, const Plan *p, const Variant *const *va
     args[n++] = 1;
     args[n++] = (intptr_t)(memory + 3);
     for (int k = 0; k < 2; k++) {
-        int applied = step(args[0], args[1], args[2], args[3], args[4], args[5], args[6], args[7],
-                           args[8], args[9], args[10], args[11], args[12], args[13], args[14],
-                           args[15]);
+        int applied =
+            step(args[0], args[1], args[2], args[3], args[4], args[5], args[6], args[7], args[8],
+                 args[9], args[10], args[11], args[12], args[13], args[14], args[15]);
         CHECK(applied == got.x.tensors[0].active, "module %d: returned %d", round, applied);
         REQUIRE(interp_step(m, &want.x), "out of memory");
         for (uint32_t j = 0; j < nstate; j++) {

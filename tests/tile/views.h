@@ -82,8 +82,8 @@ static inline void scene_pointers(Scene *s, size_t i)
         DType type = rate_is_element(slot->rate) ? v->storage[slot->index] : slot->dtype;
         int64_t length = view_length(d, slot->rate);
         int size = dtype_size(type);
-        t->ptr[slot->index] = scene_memory(s, (size_t)length, (size_t)size,
-                                           (int)((slot->index + i) % 3) * size);
+        t->ptr[slot->index] =
+            scene_memory(s, (size_t)length, (size_t)size, (int)((slot->index + i) % 3) * size);
         for (int64_t j = 0; j < length; j++) {
             double x = scene_number(false);
             elem_set(t->ptr[slot->index], type, j,
@@ -121,9 +121,10 @@ static inline void scene_scalars(Scene *s)
         for (int g = 0; slot->level == LEVEL_GROUP && g < SCENE_GROUPS; g++)
             s->x.group[g][slot->index] = slot->kind == SLOT_HYPER ? x * (g ? 0.75 : 1) : x;
         for (size_t i = 0; slot->level == LEVEL_TENSOR && i < s->n; i++)
-            s->x.tensors[i].block[slot->index] = slot->kind == SLOT_COUNT  ? (double)(i % 3)
-                                                 : slot->kind == SLOT_PROP ? scene_property(s, slot, i)
-                                                                           : x;
+            s->x.tensors[i].block[slot->index] = slot->kind == SLOT_COUNT ? (double)(i % 3)
+                                                 : slot->kind == SLOT_PROP
+                                                     ? scene_property(s, slot, i)
+                                                     : x;
     }
 }
 
@@ -161,21 +162,22 @@ static inline Scene scene_new(Arena *a, const Plan *p, const Variant *const *var
         uint32_t body = 0;
         double block = 1;
         scene_choose(&s, &shapes[i], &body, &block);
-        ViewDims d = view_dims(s.m->bodies[body].view, shapes[i].ndim, shapes[i].dim, (int64_t)block);
+        ViewDims d =
+            view_dims(s.m->bodies[body].view, shapes[i].ndim, shapes[i].dim, (int64_t)block);
         by_name[n - 1 - i] = (uint32_t)i;
         s.dims[i] = d;
         s.cls[i] = ARENA_ARRAY(a, double, p->block_size[LEVEL_CLASS] + 1);
-        s.x.tensors[i] = (ExecTensor){.name = arena_printf(a, "t%02zu", n - 1 - i),
-                                      .numel = d.numel,
-                                      .rows = d.rows,
-                                      .cols = d.cols,
-                                      .mats = d.mats,
-                                      .group = (uint32_t)(i % 3 % SCENE_GROUPS),
-                                      .body = body,
-                                      .active = d.numel > 0,
-                                      .storage = variants[body]->storage,
-                                      .block = ARENA_ARRAY(
-                                          a, double, p->block_size[LEVEL_TENSOR] + 1)};
+        s.x.tensors[i] =
+            (ExecTensor){.name = arena_printf(a, "t%02zu", n - 1 - i),
+                         .numel = d.numel,
+                         .rows = d.rows,
+                         .cols = d.cols,
+                         .mats = d.mats,
+                         .group = (uint32_t)(i % 3 % SCENE_GROUPS),
+                         .body = body,
+                         .active = d.numel > 0,
+                         .storage = variants[body]->storage,
+                         .block = ARENA_ARRAY(a, double, p->block_size[LEVEL_TENSOR] + 1)};
         scene_pointers(&s, i);
         ExecTensor *t = &s.x.tensors[i];
         bool flat = d.view == VIEW_FLAT;
@@ -373,9 +375,9 @@ static inline void scene_join(const Scene *s, const SceneRows *w, uint32_t k, ui
             bool feeds = false;
             for (uint32_t q = 0; q < s->p->nreduces; q++) {
                 const PlanReduce *r = &s->p->reduces[q];
-                feeds |= r->body == t->body &&
-                         s->m->bodies[r->body].ins[r->ins].lit.slot ==
-                             s->m->bodies[first->body].ins[first->ins].lit.slot;
+                feeds |=
+                    r->body == t->body && s->m->bodies[r->body].ins[r->ins].lit.slot ==
+                                              s->m->bodies[first->body].ins[first->ins].lit.slot;
             }
             if (!feeds) continue;
             values[n] = x[rank];
@@ -442,7 +444,8 @@ static inline void scene_step(const Scene *s, const SceneCode *c)
             if (r->phase == phase) scene_join(s, &w, k, end);
         }
     }
-    for (uint32_t k = 0; k < p->nvcommit; k++) scene_vectors(s, &p->vcommit[k], c->scalars.vcommit[k]);
+    for (uint32_t k = 0; k < p->nvcommit; k++)
+        scene_vectors(s, &p->vcommit[k], c->scalars.vcommit[k]);
     for (uint32_t k = 0; k < p->ncommit; k++) scene_program(s, &p->commit[k], c->scalars.commit[k]);
 }
 
@@ -472,10 +475,10 @@ static inline const char *scene_difference(const Scene *s, const Scene *v)
                 double x = elem_get(t->ptr[slot->index], type, j);
                 double y = elem_get(u->ptr[slot->index], type, j);
                 if (!scene_same(x, y))
-                    return arena_printf(
-                        s->a, "%s[%lld] of tensor %zu (%lld x %lld x %lld): %a, want %a", slot->name,
-                        (long long)j, i, (long long)t->mats, (long long)t->rows,
-                        (long long)t->cols, x, y);
+                    return arena_printf(s->a,
+                                        "%s[%lld] of tensor %zu (%lld x %lld x %lld): %a, want %a",
+                                        slot->name, (long long)j, i, (long long)t->mats,
+                                        (long long)t->rows, (long long)t->cols, x, y);
             }
         }
     }
