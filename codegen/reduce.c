@@ -40,12 +40,17 @@ double reduce_merge(ReduceOp op, double a, double b)
 
 /* clang-format on */
 
-double reduce_fold_lanes(ReduceOp op, double *lanes)
+static double fold(ReduceOp op, double *lanes, int n)
 {
-    for (int half = DS_LANES / 2; half > 0; half /= 2) {
+    for (int half = n / 2; half > 0; half /= 2) {
         for (int j = 0; j < half; j++) lanes[j] = reduce_merge(op, lanes[j], lanes[j + half]);
     }
     return lanes[0];
+}
+
+double reduce_fold_lanes(ReduceOp op, double *lanes)
+{
+    return fold(op, lanes, DS_LANES);
 }
 
 /* The aligned tree over leaves that come in order: one subtree at each level at most is open, as
@@ -94,12 +99,15 @@ double reduce_chunk(ReduceOp op, const double *x, const double *y, size_t n,
                     const unsigned char *present)
 {
     double lanes[DS_LANES];
-    for (int j = 0; j < DS_LANES; j++) lanes[j] = reduce_identity(op);
+    /* Of few values: lanes that have none hold the identity, and change no other. */
+    int used = 1;
+    while (used < DS_LANES && (size_t)used < n) used *= 2;
+    for (int j = 0; j < used; j++) lanes[j] = reduce_identity(op);
     for (size_t i = 0; i < n; i++) {
         double *lane = &lanes[i % DS_LANES];
         if (!present || present[i]) *lane = reduce_step(op, *lane, x[i], y ? y[i] : 0);
     }
-    return reduce_fold_lanes(op, lanes);
+    return fold(op, lanes, used);
 }
 
 double reduce_vector(ReduceOp op, const double *x, const double *y, size_t n,
