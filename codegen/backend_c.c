@@ -50,6 +50,16 @@
 /* clang-format off */
 EACH_FUNCTION(DEFINE1, DEFINE2, DEFINE3)
 /* clang-format on */
+/* Powers with names (emit_power_name), of f32 values of rows, columns and blocks. */
+#define EACH_POWER(F) F(powf_2) F(powf_3) F(powf_m1) F(powf_half) F(powf_quarter)
+#define DEFINE_POWER(fn)                                                                           \
+    static float c_##fn(float a)                                                                   \
+    {                                                                                              \
+        return ds_##fn(a);                                                                         \
+    }
+/* clang-format off */
+EACH_POWER(DEFINE_POWER)
+/* clang-format on */
 static double c_from(ds_u64 bits)
 {
     return ds_from(bits);
@@ -68,8 +78,9 @@ static float c_fromf(ds_u32 bits)
 #define ROW3(fn)                                                                                   \
     {"ds_" #fn, "double ds_" #fn "(double, double, double);\n", (TileFn)c_##fn},                   \
         {"ds_" #fn "f", "float ds_" #fn "f(float, float, float);\n", (TileFn)c_##fn##f},
+#define ROW_POWER(fn) {"ds_" #fn, "float ds_" #fn "(float);\n", (TileFn)c_##fn},
 const MathFunction math_functions[] = {
-    EACH_FUNCTION(ROW1, ROW2, ROW3){"ds_from", "double ds_from(unsigned long);\n", (TileFn)c_from},
+    EACH_FUNCTION(ROW1, ROW2, ROW3) EACH_POWER(ROW_POWER){"ds_from", "double ds_from(unsigned long);\n", (TileFn)c_from},
     {"ds_fromf", "float ds_fromf(unsigned);\n", (TileFn)c_fromf},
 };
 const size_t math_function_count = sizeof math_functions / sizeof *math_functions;

@@ -56,7 +56,8 @@ static void find_reads(Loop *l)
     for (uint32_t i = 0; i < l->vp->nvals; i++) l->here[l->vp->vals[i]] = true;
     for (uint32_t i = 0; i < l->vp->nvals; i++) {
         const Ins *ins = &l->b->ins[l->vp->vals[i]];
-        for (int k = 0; k < ir_arity(ins); k++) mark_read(l, ins->arg[k]);
+        int arity = emit_power_name(l->b, ins) ? 1 : ir_arity(ins);
+        for (int k = 0; k < arity; k++) mark_read(l, ins->arg[k]);
     }
     for (uint32_t i = 0; i < l->vp->nstores; i++) {
         const IrStore *st = &l->b->stores[l->vp->stores[i]];

@@ -59,9 +59,12 @@ static IrRef some(Gen *g, bool boolean, Rate most)
 
 static void add_op(Gen *g)
 {
-    static const Op ops[] = {OP_ADD, OP_SUB, OP_MUL, OP_MUL,  OP_DIV,    OP_MIN,    OP_MAX,
-                             OP_ABS, OP_NEG, OP_LT,  OP_GT,   OP_AND,    OP_OR,     OP_NOT,
-                             OP_ADD, OP_MUL, OP_EQ,  OP_SQRT, OP_SELECT, OP_SELECT, OP_SIGN};
+    static const Op ops[] = {OP_ADD,    OP_SUB,    OP_MUL,     OP_MUL,      OP_DIV,  OP_MIN,
+                             OP_MAX,    OP_ABS,    OP_NEG,     OP_LT,       OP_GT,   OP_AND,
+                             OP_OR,     OP_NOT,    OP_ADD,     OP_MUL,      OP_EQ,   OP_SQRT,
+                             OP_SELECT, OP_SELECT, OP_SIGN,    OP_POW,      OP_EXP,  OP_LOG,
+                             OP_TANH,   OP_CBRT,   OP_SIGMOID, OP_SOFTPLUS, OP_FMA,  OP_MOD,
+                             OP_FLOOR,  OP_RSQRT,  OP_FINITE,  OP_LE,       OP_POW,  OP_F32};
     Op op = ops[roll(sizeof ops / sizeof *ops)];
     bool logic = op_info[op].types == LOGIC;
     IrRef x[3] = {IR_NONE, IR_NONE, IR_NONE};
@@ -69,6 +72,9 @@ static void add_op(Gen *g)
         x[k] = some(g, logic || (op == OP_SELECT && k == 0), RATE_ELEMENT);
         if (x[k] == IR_NONE) return;
     }
+    static const double exponents[] = {2, 3, -1, 0.5, 0.25, 1.5, -0.8};
+    if (op == OP_POW && roll(4))
+        x[1] = ir_const(&g->b, exponents[roll(sizeof exponents / sizeof *exponents)]);
     if (op == OP_SQRT) x[0] = ir_op(&g->b, OP_ABS, x[0], IR_NONE, IR_NONE);
     put(g, ir_op(&g->b, op, x[0], x[1], x[2]));
 }
