@@ -37,7 +37,7 @@ static int partials_of_phase(const Plan *plan, int phase)
     int n = 0;
     for (uint32_t i = 0; i < plan->nreduces; i++) {
         const PlanReduce *r = &plan->reduces[i];
-        int columns = r->of_scalars || r->from != FROM_ELEMENTS ? 1 : (int)r->partial + 1;
+        int columns = r->from != FROM_ELEMENTS ? 1 : (int)r->partial + 1;
         if (r->phase == phase && columns > n) n = columns;
     }
     return n;

@@ -25,11 +25,6 @@ static bool takes_part(const OptEntry *e, uint32_t live, const PlanReduce *r)
     return r->guard.level == LEVEL_NONE || *place_of(e, live, r->guard) != 0;
 }
 
-static bool of_scalars(const PlanReduce *r)
-{
-    return r->from == FROM_SCALARS || r->of_scalars;
-}
-
 /* ---- one tensor ------------------------------------------------------------------------------ */
 
 /* `n` of the tensor's rows from `first` on. */
@@ -119,7 +114,7 @@ static const PlanReduce *feeder_of(const Feeders *f, uint32_t body)
 /* Tensors order[0 … n) in byte order of their names; those that take no part are missing. */
 static double join_tensors(OptEntry *e, const Feeders *f, const uint32_t *order, size_t n)
 {
-    bool scalars = of_scalars(f->r), two = reduce_info[f->op].arity > 1;
+    bool scalars = f->r->from == FROM_SCALARS, two = reduce_info[f->op].arity > 1;
     double *x = e->roots, *y = e->roots + e->x.ntensors;
     size_t at = 0;
     for (size_t k = 0; k < n; k++) {
@@ -159,7 +154,7 @@ static bool is_of_groups(const OptEntry *e, const PlanReduce *r)
     Rate rate = RATE_GLOBAL;
     for (int k = 0; k < ir_arity(&b->ins[r->ins]); k++)
         rate = rate_join(rate, b->ins[b->ins[r->ins].arg[k]].rate);
-    return of_scalars(r) && rate == RATE_GROUP;
+    return r->from == FROM_SCALARS && rate == RATE_GROUP;
 }
 
 static void join_coarse(dsopt_optimizer *opt, OptEntry *e, const Feeders *f)
@@ -180,23 +175,30 @@ static void join_coarse(dsopt_optimizer *opt, OptEntry *e, const Feeders *f)
 
 /* ---- within tensors -------------------------------------------------------------------------- */
 
+/* n times the same value, in lanes: those of the remainder have taken it once more. */
+static double reduce_same(ReduceOp op, double x, double y, int64_t n)
+{
+    double lanes[DS_LANES], least = reduce_identity(op);
+    for (int64_t k = 0; k < n / DS_LANES; k++) least = reduce_step(op, least, x, y);
+    double most = reduce_step(op, least, x, y);
+    for (int j = 0; j < DS_LANES; j++) lanes[j] = j < n % DS_LANES ? most : least;
+    return reduce_fold_lanes(op, lanes);
+}
+
 /* A value that is the same for all elements of a tensor, reduced over them. */
 static double join_uniform(OptEntry *e, uint32_t i, const PlanReduce *r, ReduceOp op)
 {
-    double x[DS_CHUNK], y[DS_CHUNK];
-    double vx = *place_of(e, i, r->arg),
-           vy = r->arg2.level == LEVEL_NONE ? 0 : *place_of(e, i, r->arg2);
-    for (int k = 0; k < DS_CHUNK; k++) {
-        x[k] = vx;
-        y[k] = vy;
+    const LiveTensor *l = &e->live[i];
+    const DsRow *rows = e->rows + l->row;
+    double x = *place_of(e, i, r->arg),
+           y = r->arg2.level == LEVEL_NONE ? 0 : *place_of(e, i, r->arg2);
+    double *part = e->partial; /* of rows whose results are joined by now */
+    for (size_t k = 0; k < l->nrows; k++) {
+        int64_t n = (rows[k].runs - 1) * rows[k].count + rows[k].last;
+        bool again = k > 0 && n == (rows[k - 1].runs - 1) * rows[k - 1].count + rows[k - 1].last;
+        part[k] = again ? part[k - 1] : reduce_same(op, x, y, n);
     }
-    double *chunk = e->partial; /* of rows whose results are joined by now */
-    int64_t numel = e->x.tensors[i].numel;
-    size_t n = (size_t)((numel + DS_CHUNK - 1) / DS_CHUNK);
-    double whole = n > 1 ? reduce_chunk(op, x, y, DS_CHUNK, NULL) : 0;
-    for (size_t c = 0; c + 1 < n; c++) chunk[c] = whole;
-    chunk[n - 1] = reduce_chunk(op, x, y, (size_t)(numel - (int64_t)(n - 1) * DS_CHUNK), NULL);
-    return reduce_tree(op, chunk, n, 1, NULL);
+    return reduce_tree(op, part, l->nrows, 1, NULL);
 }
 
 static void join_each(OptEntry *e, const PlanReduce *r, ReduceOp op)
@@ -205,9 +207,9 @@ static void join_each(OptEntry *e, const PlanReduce *r, ReduceOp op)
     for (size_t a = b->begin; a < b->end; a++) {
         uint32_t i = e->active[a];
         double *to = &e->tensor_rows[i].u[LEVEL_TENSOR][r->result.index];
-        *to = !takes_part(e, i, r) ? reduce_identity(op)
-              : of_scalars(r)      ? join_uniform(e, i, r, op)
-                                   : join_tensor(e, i, r, op);
+        *to = !takes_part(e, i, r)      ? reduce_identity(op)
+              : r->from == FROM_SCALARS ? join_uniform(e, i, r, op)
+                                        : join_tensor(e, i, r, op);
     }
 }
 
@@ -338,7 +340,7 @@ void join_phase(dsopt_optimizer *opt, OptEntry *e, int phase)
             const PlanReduce *r = &plan->reduces[i];
             for (n = 1; i + n < plan->nreduces && slot_of(e, &r[n]) == slot_of(e, r); n++)
                 ;
-            if (r->phase != phase || of_scalars(r) != (scalars == 1)) continue;
+            if (r->phase != phase || (r->from == FROM_SCALARS) != (scalars == 1)) continue;
             Feeders f = {.r = r, .n = n, .op = op_of(e, r)};
             if (rate_is_vector(r->rate))
                 join_wide(opt, e, r, f.op);

@@ -123,7 +123,8 @@ static void put_reduce(Gen *g)
         IrRef x = any(from), y = reduce_info[op].arity > 1 ? any(from) : IR_NONE, guard = IR_NONE;
         Rate rate = ins(g, x)->rate;
         if (y != IR_NONE) rate = rate_join(rate, ins(g, y)->rate);
-        if (rate == scope || !rate_within(scope, rate)) continue;
+        bool scalar = scope == RATE_TENSOR && rate_is_scalar(rate); /* once per element */
+        if (!scalar && (rate == scope || !rate_within(scope, rate))) continue;
         if (y != IR_NONE && ins(g, y)->dtype != ins(g, x)->dtype) continue;
         if (pick(4) == 0) guard = within(g, &g->truth, RATE_TENSOR);
         IrRef r = ir_reduce(&g->b, op, x, y, guard, scope);
