@@ -441,17 +441,21 @@ static IrRef reduce_to(IrBuilder *b, ReduceOp op, IrRef x, IrRef y, IrRef guard,
                        uint32_t slot, uint64_t key)
 {
     bool truth = op == RED_ANY || op == RED_ALL;
-    if (const_bool(b, guard, true)) guard = IR_NONE;
-    bool never = const_bool(b, guard, false);
-    if (never && key)
-        guard = ir_spread(b, guard, RATE_TENSOR); /* other bodies may feed it */
-    else if (never)
-        return truth ? ir_const_bool(b, reduce_info[op].identity != 0)
-                     : ir_const(b, reduce_info[op].identity);
     int n = reduce_info[op].arity;
     IrRef arg[2] = {x, n > 1 ? y : IR_NONE};
     Meeting met = {0};
     for (int k = 0; k < n; k++) meet(b, arg[k], true, &met);
+    if (const_bool(b, guard, true)) guard = IR_NONE;
+    bool never = const_bool(b, guard, false);
+    if (never && key) /* other bodies may feed it */
+        guard = ir_spread(b, guard, met.rate == RATE_GROUP ? RATE_GROUP : RATE_TENSOR);
+    else if (never)
+        return truth ? ir_const_bool(b, reduce_info[op].identity != 0)
+                     : ir_const(b, reduce_info[op].identity);
+    if (op == RED_DOT && rate_is_scalar(met.rate)) { /* the same f64 products; one may be constant */
+        IrRef product = ir_op(b, OP_MUL, widen(b, x), widen(b, y), IR_NONE);
+        return reduce_to(b, RED_SUM, product, IR_NONE, guard, scope, slot, key);
+    }
     for (int k = 0; k < n; k++) {
         if (meeting_rounds(&met))
             arg[k] = ir_round(b, arg[k]);

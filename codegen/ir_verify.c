@@ -455,5 +455,9 @@ bool ir_verify(const IrModule *m, StrBuf *why)
         c.b = i < m->nbodies ? &m->bodies[i] : m->select;
         if (!check_body(&c)) return false;
     }
+    if (m->nbodies == 0) {
+        c.where = "module";
+        return bad(&c, "no body");
+    }
     return check_select(&c) && check_feeders(&c) && check_order(&c);
 }

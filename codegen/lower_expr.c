@@ -149,8 +149,16 @@ static const Rate scope_rates[] = {
  * result; `part` tells a mean's count from its sum. */
 static IrRef reduce(Lower *l, const Expr *e, ReduceOp op, IrRef x, IrRef y, Rate scope, int part)
 {
-    uint64_t key = ((uint64_t)e->id + 1) << 16 | (uint64_t)l->reduced[e->id] << 4 | (uint64_t)part;
-    return ir_reduce_keyed(&l->b, op, x, y, l->guard, scope, key);
+    enum { PART_GUARD = 15 };
+    uint64_t key = ((uint64_t)e->id + 1) << 16 | (uint64_t)l->reduced[e->id] << 4;
+    Rate rate = lower_ins(l, x)->rate;
+    if (y != IR_NONE) rate = rate_join(rate, lower_ins(l, y)->rate);
+    IrRef guard = l->guard;
+    /* Of values of groups: those of the groups in which it holds for some tensor. */
+    if (guard != IR_NONE && rate_within(rate, RATE_GROUP) &&
+        !rate_within(lower_ins(l, guard)->rate, RATE_GROUP))
+        guard = ir_reduce_keyed(&l->b, RED_ANY, guard, IR_NONE, IR_NONE, RATE_GROUP, key | PART_GUARD);
+    return ir_reduce_keyed(&l->b, op, x, y, guard, scope, key | (uint64_t)part);
 }
 
 /* One value within the scope: what the reduction makes of it alone. */

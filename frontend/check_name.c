@@ -254,6 +254,13 @@ bool check_may_read(Checker *c, const Symbol *s, Name name)
                "defaults, ranges and arguments of 'use'");
         return false;
     case NAMES_INIT:
+        /* An arm's states begin where its rule does, above all names; where a direction transform
+         * begins, the direction is known. */
+        if (s->kind == SYM_LET ||
+            (s->kind == SYM_DIRECTION && c->x.inst->item->stage != STAGE_DIRECTION)) {
+            REPORT(c, DIAG_NOT_HYPER, name.span, name.text, symbol_what(s), "initial values");
+            return false;
+        }
         if (s->kind != SYM_STATE || s->info->declared) return true;
         diag_hint(c->diags, REPORT(c, DIAG_STATE_LATER, name.span, name.text),
                   "initial values are taken in order of declaration");

@@ -209,6 +209,7 @@ static const struct {
            "body x step\n  %0:f64.tensor = load numel\n  %1:f64.global = sum[all] %0 -> r7\n"
            "  %2:f64.tensor = mul %1 %0\n  %3:f64.global = sum[all] %2 -> r6\n",
      "module: results of several bodies wait for each other"},
+    {HEAD32 PG, "module: no body"},
     {BODY "  %0:f64.global = load W\n  noskip %0\n", "body x step: noskip is not bool.global"},
     {BODY "  %0:f32.element = load g\n  %1:f64.global = load W\n  %2:bool.global = finite %1\n  "
           "noskip %2\n  store p %0\n",
