@@ -18,6 +18,16 @@ if(DSOPT_WERROR)
     add_compile_options(-Werror)
 endif()
 
+# libFuzzer comes with clang; what it finds is seen by the sanitizers, and its targets alone get its
+# main (tests/fuzz).
+if(DSOPT_FUZZ)
+    if(NOT CMAKE_C_COMPILER_ID STREQUAL "Clang")
+        message(FATAL_ERROR "DSOPT_FUZZ needs clang: -DCMAKE_C_COMPILER=clang")
+    endif()
+    set(DSOPT_SANITIZE "address;undefined")
+    add_compile_options(-fsanitize=fuzzer-no-link)
+endif()
+
 # Assertions live in Debug and sanitizer builds only, whatever CMake's own defaults are.
 set(CMAKE_C_FLAGS_RELWITHDEBINFO "-O2 -g")
 set(CMAKE_C_FLAGS_RELEASE "-O2")
