@@ -41,7 +41,10 @@ bool cuda_build(const Plan *p, const Variant *v, const char *arch, bool cubin, S
     const char *name = arena_printf(out->arena, "%s.cu", emit_module_name(out->arena, p));
     bool ok = nvrtc_compile(text.text, name, arch ? arch : "compute_75",
                             cubin ? NVRTC_CUBIN : NVRTC_PTX, NULL, 0, &r);
-    if (ok && !cubin) emit_cuda_comment(out, p, v, " * ");
+    if (ok && !cubin) {
+        CudaModule m = cuda_module(out->arena, p, v);
+        emit_cuda_comment(out, &m, " * ");
+    }
     if (ok) sb_putn(out, r.data, r.size);
     if (r.log) sb_puts(why, r.log);
     nvrtc_result_free(&r);

@@ -80,6 +80,9 @@ void emit_vector_read(StrBuf *out, const Plan *p, uint32_t body, IrRef ref, cons
  * body. */
 void emit_vector_function(StrBuf *out, const Plan *p, const VectorProgram *vp, const char *head,
                           const VectorStyle *s);
+/* Its statements alone, within `loop` over the index i of the vector of the tensor row t points to. */
+void emit_vector_loop(StrBuf *out, const Plan *p, const VectorProgram *vp, const VectorStyle *s,
+                      const char *loop);
 /* How many pointers a tensor row has: slots, the body's vectors, temporaries. */
 static inline uint32_t emit_pointer_count(const Plan *p, const Variant *v)
 {

@@ -125,13 +125,14 @@ static void write_values(const Loop *l)
         const Slot *slot = &l->p->m->slots[st->slot];
         sb_puts(l->out, "            ");
         if (!plan_is_true(l->b, st->guard)) sb_printf(l->out, "if (v%u) ", (unsigned)st->guard);
-        sb_printf(l->out, "((%s *)t->ptr[%u])[i] = v%u;\n", l->s->memory[slot->dtype],
-                  (unsigned)slot->index, (unsigned)st->value);
+        const char *memory = l->s->memory[slot->dtype];
+        sb_printf(l->out, "((%s *)t->ptr[%u])[i] = (%s)v%u;\n", memory, (unsigned)slot->index,
+                  memory, (unsigned)st->value);
     }
 }
 
-void emit_vector_function(StrBuf *out, const Plan *p, const VectorProgram *vp, const char *head,
-                          const VectorStyle *s)
+void emit_vector_loop(StrBuf *out, const Plan *p, const VectorProgram *vp, const VectorStyle *s,
+                      const char *loop)
 {
     const IrBody *b = &p->m->bodies[vp->body];
     Loop l = {out,
@@ -142,16 +143,25 @@ void emit_vector_function(StrBuf *out, const Plan *p, const VectorProgram *vp, c
               ARENA_ARRAY(out->arena, bool, b->n + 1),
               ARENA_ARRAY(out->arena, bool, b->n + 1)};
     find_reads(&l);
+    read_scalars(&l);
+    sb_printf(out, "        %s {\n", loop);
+    read_vectors(&l);
+    compute_values(&l);
+    write_values(&l);
+    sb_puts(out, "        }\n");
+}
+
+void emit_vector_function(StrBuf *out, const Plan *p, const VectorProgram *vp, const char *head,
+                          const VectorStyle *s)
+{
     sb_printf(out,
               "%s(const DsArgs *args, %s begin, %s end)\n{\n"
               "    for (; begin < end; begin++) {\n"
               "        const DsRow *row = args->rows + begin;\n"
               "        const DsTensorRow *t = args->tensors + row->tensor;\n",
               head, s->index, s->index);
-    read_scalars(&l);
-    sb_printf(out, "        for (%s i = row->first, e = i + row->count; i < e; i++) {\n", s->index);
-    read_vectors(&l);
-    compute_values(&l);
-    write_values(&l);
-    sb_puts(out, "        }\n    }\n}\n\n");
+    emit_vector_loop(out, p, vp, s,
+                     arena_printf(out->arena, "for (%s i = row->first, e = i + row->count; i < e; i++)",
+                                  s->index));
+    sb_puts(out, "    }\n}\n\n");
 }

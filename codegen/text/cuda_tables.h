@@ -2,13 +2,13 @@
 #undef float
 
 /* The tables in device memory; the generated header has them for the host. */
-struct DsRow { /* at most 4096 consecutive elements of one tensor, from a multiple of 4096 on */
+struct DsRow { /* a chunk, or a tile of rows and columns, of one tensor */
     long long tensor, first, count, runs, pitch, width, last, matrix, row, col, strip, tile;
 };
 struct DsTensorRow {
     double *u[4];     /* blocks of scalars: global, group, class, tensor */
-    void *const *ptr; /* element buffers; any address that is a multiple of the element's size */
-    long long rows, cols, mats, tiles;
+    void *const *ptr; /* buffers; any address that is a multiple of the element's size */
+    long long rows, cols, mats, tiles, body, numel;
 };
 struct DsArgs {
     const DsRow *rows;
@@ -17,24 +17,30 @@ struct DsArgs {
     long long npartial;
 };
 struct DsSpan { /* the rows of a tensor; nrows is 0 where it takes no part in this step */
-    long long tensor, first_row, nrows, numel;
+    long long tensor, first_row, nrows, place; /* place: among all spans, ordered by group */
+};
+struct DsGroup { /* places of its spans: begin to end; bit b of runs: one of its tensors that takes
+                    part runs body b */
+    double *u;
+    ds_u64 runs;
+    long long begin, end;
 };
 struct DsJoin {
     const DsSpan *spans; /* every tensor that is not empty, in byte order of names */
     long long nspans;
     const DsTensorRow *tensors;
+    const DsGroup *groups;
+    long long ngroups;
     double *partial;
     long long npartial;
     double *global;
-    double *roots;          /* roots[column * nspans + span] */
-    unsigned char *present; /* the same shape */
-    double *uniform; /* one for each row: scratch of reductions of values that are the same for all
-                        elements */
-    double *vector;  /* one for every 4096 spans: scratch of reductions of one value per tensor */
+    double *roots;          /* roots[column * nspans + span, or its place] */
+    unsigned char *present; /* the same shape; 2: not of this reduction */
 };
 struct DsScalars {
     double *global;
-    double *const *groups; /* blocks of the groups that have a tensor in this step */
+    ds_u64 runs; /* of all groups */
+    const DsGroup *groups;
     long long ngroups;
     const DsTensorRow *classes; /* one per class; u[3] is the block of one of its tensors */
     long long nclasses;
@@ -43,14 +49,33 @@ struct DsScalars {
     long long nactive;
 };
 
-/* The block of a level of the i-th tensor that takes part. */
-DS_FN double *ds_block(const DsScalars &x, long long i, int level)
+/* Work on a vector of a tensor: the y of the grid shares it. */
+DS_FN long long ds_begin()
 {
-    return x.tensors[x.active[i]].u[level];
+    return (long long)blockIdx.y * blockDim.x + threadIdx.x;
+}
+DS_FN long long ds_stride()
+{
+    return (long long)gridDim.y * blockDim.x;
+}
+DS_FN long long ds_strips(const DsTensorRow *t)
+{
+    return (t->cols + 4095) / 4096;
+}
+/* Where the partial results of a vector of `length` begin: behind it, or there is one of each. */
+DS_FN long long ds_behind(long long length, long long parts)
+{
+    return parts > 1 ? length : 0;
+}
+/* Whether body b is the first of those that run. */
+DS_FN bool ds_is_first(ds_u64 runs, int b)
+{
+    return (runs & (0 - runs)) == (ds_u64)1 << b;
 }
 
-/* Four elements from p[i] on, of which n exist: one access of 16 bytes (8 for 16-bit elements)
- * where all four exist and the buffer is aligned, single ones otherwise. */
+/* Four elements from p[i] on, of which those from p[0] on and the first n exist: one access of 16
+ * bytes (8 for 16-bit elements) where all four exist and the buffer is aligned, single ones
+ * otherwise. */
 DS_FN bool ds_wide(const float *p)
 {
     return ((ds_u64)p & 15) == 0;
@@ -61,7 +86,7 @@ DS_FN bool ds_wide(const ds_u16 *p)
 }
 DS_FN void ds_get(const float *p, int i, int n, bool wide, float x[4])
 {
-    if (wide && n >= 4) {
+    if (wide && n >= 4 && i >= 0) {
         const float4 q = *(const float4 *)(p + i);
         x[0] = q.x;
         x[1] = q.y;
@@ -69,11 +94,11 @@ DS_FN void ds_get(const float *p, int i, int n, bool wide, float x[4])
         x[3] = q.w;
         return;
     }
-    for (int c = 0; c < 4; c++) x[c] = c < n ? p[i + c] : 0.0f;
+    for (int c = 0; c < 4; c++) x[c] = c < n && i + c >= 0 ? p[i + c] : 0.0f;
 }
 DS_FN void ds_put(float *p, int i, int n, bool wide, const float x[4])
 {
-    if (wide && n >= 4) {
+    if (wide && n >= 4 && i >= 0) {
         float4 q;
         q.x = x[0];
         q.y = x[1];
@@ -83,11 +108,11 @@ DS_FN void ds_put(float *p, int i, int n, bool wide, const float x[4])
         return;
     }
     for (int c = 0; c < 4; c++)
-        if (c < n) p[i + c] = x[c];
+        if (c < n && i + c >= 0) p[i + c] = x[c];
 }
 DS_FN void ds_get(const ds_u16 *p, int i, int n, bool wide, ds_u16 x[4])
 {
-    if (wide && n >= 4) {
+    if (wide && n >= 4 && i >= 0) {
         const ushort4 q = *(const ushort4 *)(p + i);
         x[0] = q.x;
         x[1] = q.y;
@@ -95,11 +120,11 @@ DS_FN void ds_get(const ds_u16 *p, int i, int n, bool wide, ds_u16 x[4])
         x[3] = q.w;
         return;
     }
-    for (int c = 0; c < 4; c++) x[c] = c < n ? p[i + c] : (ds_u16)0;
+    for (int c = 0; c < 4; c++) x[c] = c < n && i + c >= 0 ? p[i + c] : (ds_u16)0;
 }
 DS_FN void ds_put(ds_u16 *p, int i, int n, bool wide, const ds_u16 x[4])
 {
-    if (wide && n >= 4) {
+    if (wide && n >= 4 && i >= 0) {
         ushort4 q;
         q.x = x[0];
         q.y = x[1];
@@ -109,9 +134,17 @@ DS_FN void ds_put(ds_u16 *p, int i, int n, bool wide, const ds_u16 x[4])
         return;
     }
     for (int c = 0; c < 4; c++)
-        if (c < n) p[i + c] = x[c];
+        if (c < n && i + c >= 0) p[i + c] = x[c];
 }
-DS_FN ds_d ds_shift(ds_d x, int lanes)
+DS_FN ds_d ds_down(ds_d x, int lanes)
 {
     return __shfl_down_sync(0xffffffffu, x.v, lanes);
+}
+DS_FN ds_d ds_from_thread(ds_d x, int thread)
+{
+    return __shfl_sync(0xffffffffu, x.v, thread);
+}
+DS_FN ds_d ds_pick(const ds_d x[4], int k)
+{
+    return k & 2 ? (k & 1 ? x[3] : x[2]) : (k & 1 ? x[1] : x[0]);
 }
