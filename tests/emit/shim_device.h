@@ -5,6 +5,7 @@
  *   out: a shared library with shim_step(const ShimStep *)
  */
 #include <dlfcn.h>
+#include <setjmp.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,14 +27,16 @@ struct ushort4 {
 } __attribute__((aligned(8)));
 
 static struct ShimIndex {
-    unsigned x;
+    unsigned x, y;
 } threadIdx, blockIdx, blockDim, gridDim;
 
 namespace shim
 {
 enum { THREADS = 256, STACK = 256 * 1024 };
-enum State { RUNNING, WAITING, DONE };
+enum State { FRESH, RUNNING, WAITING, DONE };
+/* Contexts begin a fiber; later switches are jumps, which ask nothing of the kernel. */
 static ucontext_t scheduler, fiber[THREADS];
+static jmp_buf back, there[THREADS];
 static State state[THREADS];
 static double lane_value[2][THREADS];
 static unsigned parity[THREADS];
@@ -44,7 +47,17 @@ static void leave(State s)
 {
     unsigned me = threadIdx.x;
     state[me] = s;
-    swapcontext(&fiber[me], &scheduler);
+    if (_setjmp(there[me]) == 0) _longjmp(back, 1);
+}
+static void enter(unsigned t)
+{
+    bool fresh = state[t] == FRESH;
+    threadIdx.x = t;
+    state[t] = RUNNING;
+    if (_setjmp(back) == 0) {
+        if (fresh) swapcontext(&scheduler, &fiber[t]);
+        _longjmp(there[t], 1);
+    }
 }
 static void run_body()
 {
@@ -64,15 +77,14 @@ static void run_block()
         fiber[t].uc_stack.ss_size = STACK;
         fiber[t].uc_link = &scheduler;
         makecontext(&fiber[t], run_body, 0);
-        state[t] = RUNNING;
+        state[t] = FRESH;
         parity[t] = 0;
     }
     for (;;) {
         bool ran = false, waits = false;
         for (unsigned t = 0; t < blockDim.x; t++) {
-            if (state[t] == RUNNING) {
-                threadIdx.x = t;
-                swapcontext(&scheduler, &fiber[t]);
+            if (state[t] == FRESH || state[t] == RUNNING) {
+                enter(t);
                 ran = true;
             }
             waits = waits || state[t] == WAITING;
@@ -83,14 +95,16 @@ static void run_block()
         }
     }
 }
-static void launch(unsigned grid, void (*fn)(void *), void *arg)
+static void launch(unsigned x, unsigned y, void (*fn)(void *), void *arg)
 {
     body = fn;
     argument = arg;
-    gridDim.x = grid;
+    gridDim.x = x;
+    gridDim.y = y;
     blockDim.x = THREADS;
-    for (unsigned b = 0; b < grid; b++) {
-        blockIdx.x = b;
+    for (unsigned b = 0; b < x * y; b++) {
+        blockIdx.x = b % x;
+        blockIdx.y = b / x;
         run_block();
     }
 }
@@ -107,6 +121,14 @@ static inline double __shfl_down_sync(unsigned, double x, int by)
     shim::lane_value[side][me] = x;
     shim::leave(shim::RUNNING);
     return (me & 31) + by < 32 ? shim::lane_value[side][me + by] : x;
+}
+
+static inline double __shfl_sync(unsigned, double x, int from)
+{
+    unsigned me = threadIdx.x, side = shim::parity[me]++ & 1;
+    shim::lane_value[side][me] = x;
+    shim::leave(shim::RUNNING);
+    return shim::lane_value[side][(me & ~31u) + (from & 31)];
 }
 
 template <class To, class From> static inline To shim_bits(From x)

@@ -6,6 +6,7 @@ static_assert(sizeof(DsCudaRow) == sizeof(DsRow) &&
                   sizeof(DsCudaTensorRow) == sizeof(DsTensorRow) &&
                   sizeof(DsCudaArgs) == sizeof(DsArgs) && sizeof(DsCudaSpan) == sizeof(DsSpan) &&
                   sizeof(DsCudaJoin) == sizeof(DsJoin) &&
+                  sizeof(DsCudaGroup) == sizeof(DsGroup) &&
                   sizeof(DsCudaScalars) == sizeof(DsScalars),
               "the header's tables are not the device's");
 
@@ -55,21 +56,23 @@ extern "C" int shim_step(const ShimStep *s)
         c.fn = dlsym(s->library, l.name);
         if (!c.fn) return n;
         c.args = {address(s->rows), address(s->tensors), address(s->partial), l.npartial};
-        c.join = {address(s->spans),   s->nspans,          address(s->tensors), address(s->partial),
-                  l.npartial,          address(s->global), address(s->roots),   address(s->present),
-                  address(s->uniform), address(s->vector)};
-        c.scalars = {address(s->global),  address(s->groups), s->ngroups,
-                     address(s->classes), s->nclasses,        address(s->tensors),
-                     address(s->active),  s->nactive};
-        if (l.kind == DS_LAUNCH_SCALARS) launch(1, call_scalars, &c);
-        if (l.kind == DS_LAUNCH_SPANS) launch(s->grid, call_join, &c);
-        if (l.kind == DS_LAUNCH_ALL) launch(1, call_join, &c);
+        c.join = {address(s->spans),   s->nspans,           address(s->tensors),
+                  address(s->groups),  s->ngroups,          address(s->partial),
+                  l.npartial,          address(s->global),  address(s->roots),
+                  address(s->present)};
+        c.scalars = {address(s->global),  s->runs,     address(s->groups),  s->ngroups,
+                     address(s->classes), s->nclasses, address(s->tensors), address(s->active),
+                     s->nactive};
+        if (l.kind == DS_LAUNCH_SCALARS) launch(1, 1, call_scalars, &c);
+        if (l.kind == DS_LAUNCH_SPANS || l.kind == DS_LAUNCH_VECTORS)
+            launch(s->grid, s->grid > 1 ? 2 : 1, call_join, &c);
+        if (l.kind == DS_LAUNCH_ALL) launch(s->grid, 1, call_join, &c);
         if (l.kind != DS_LAUNCH_ROWS) continue;
         c.end = s->nrows / 3;
-        launch(s->grid, call_rows, &c);
+        launch(s->grid, 1, call_rows, &c);
         c.begin = c.end;
         c.end = s->nrows;
-        launch(s->grid, call_rows, &c);
+        launch(s->grid, 1, call_rows, &c);
     }
     return 0;
 }

@@ -2,93 +2,156 @@
  * test_cuda_fuzz share.
  *
  *   in:  cuda_bits(&a, module, "m=bf16")
- *   out: three steps over tensors of many sizes, aligned and not, by one block and by three; every
- * bit compared */
+ *   out: three steps over tensors of many shapes, by one block and by several; every bit compared
+ *
+ * One tensor has no gradient in the first step. Buffers of reductions are as the generated header
+ * says: values, and behind them their partial results where there are several. */
 #ifndef DSOPT_TESTS_EMIT_SHIM_TEST_H
 #define DSOPT_TESTS_EMIT_SHIM_TEST_H
-#include "rig.h"
+#include "../tile/views.h"
+#include "codegen/emit_cuda.h"
 #include "rules.h"
 #include "shim.h"
 #include <dlfcn.h>
 #include <unistd.h>
 
-static const int64_t sizes[] = {0, 1, 127, 128, 129, 4096, 4097, 40000, 3};
-enum { SIZES = sizeof sizes / sizeof *sizes };
+static const SceneShape cuda_shapes[] = {
+    {2, {37, 5}},      {1, {0}},        {2, {34, 384}}, {1, {129}},      {3, {3, 20, 33}},
+    {2, {1, 4100}},    {2, {300, 1}},   {0, {0}},       {2, {19, 4100}}, {1, {8200}},
+    {3, {2, 17, 129}}, {2, {3, 8192}},  {3, {5, 1, 16}}, {2, {700, 3}},  {2, {2, 2}},
+    {2, {1, 700}},     {2, {40, 64}},   {1, {4097}}};
+enum { CUDA_SHAPES = sizeof cuda_shapes / sizeof *cuda_shapes };
 
-typedef struct Tables {
-    RigRows rows;
-    struct ShimSpan spans[RIG_TENSORS];
-    double roots[8 * RIG_TENSORS], uniform[256], vector[1];
-    unsigned char present[8 * RIG_TENSORS];
-    double *groups[RIG_GROUPS];
-    DsTensorRow classes[RIG_TENSORS];
-    int64_t active[RIG_TENSORS];
-} Tables;
-
-static inline struct ShimStep make_tables(Rig *r, Tables *w, void *library, unsigned grid)
+/* Buffers of reductions in the layout of the device. */
+static inline void cuda_buffers(Scene *s)
 {
-    struct ShimStep s = {.library = library, .grid = grid};
-    rig_rows(r, &w->rows);
-    memset(w->rows.partial, 0xff,
-           sizeof w->rows.partial); /* NaN: what is not written must not be read */
-    for (size_t k = 0; k < r->n; k++) {
-        size_t t = r->by_name[k];
-        int64_t nrows = (int64_t)(w->rows.begin[t + 1] - w->rows.begin[t]);
-        if (r->numel[t])
-            w->spans[s.nspans++] = (struct ShimSpan){
-                (int64_t)t, nrows ? (int64_t)w->rows.begin[t] : 0, nrows, r->numel[t]};
+    for (size_t i = 0; i < s->n; i++) {
+        const ViewDims *d = &s->dims[i];
+        uint32_t body = s->x.tensors[i].body;
+        for (uint32_t k = 0; k < s->p->nvectors[body]; k++) {
+            const PlanVector *v = &s->p->vectors[body][k];
+            int64_t parts = v->rate & AXIS_COL ? d->tiles : v->rate == RATE_MATRIX ? 1 : d->strips;
+            int64_t n = view_length(d, v->rate) * (v->partials && parts > 1 ? 1 + parts : 1);
+            s->x.tensors[i].ptr[v->index] = scene_memory(s, (size_t)n, 8, 0);
+        }
     }
-    for (int g = 0; g < RIG_GROUPS; g++) {
-        if (rig_group_active(r, g)) w->groups[s.ngroups++] = r->got.group[g];
-    }
-    for (size_t t = 0; t < r->n; t++) {
-        if (!r->active[t]) continue;
-        w->classes[s.nclasses++] = w->rows.tensors[t];
-        w->active[s.nactive++] = (int64_t)t;
-    }
-    s.rows = w->rows.rows;
-    s.nrows = (int64_t)w->rows.n;
-    s.tensors = w->rows.tensors;
-    s.partial = w->rows.partial;
-    s.spans = w->spans;
-    s.global = r->got.global;
-    s.roots = w->roots;
-    s.uniform = w->uniform;
-    s.vector = w->vector;
-    s.present = w->present;
-    s.groups = w->groups;
-    s.classes = w->classes;
-    s.active = w->active;
-    return s;
 }
 
-static inline void cuda_run(void *library, const Plan *p, const Variant *v, int offset,
+static inline void cuda_groups(const Scene *s, struct ShimStep *t, struct ShimSpan *spans)
+{
+    struct ShimGroup *groups = ARENA_ARRAY(s->a, struct ShimGroup, SCENE_GROUPS);
+    int64_t place = 0;
+    for (int g = 0; g < SCENE_GROUPS; g++) {
+        groups[g].u = s->x.group[g];
+        groups[g].begin = place;
+        for (int64_t k = 0; k < t->nspans; k++) {
+            const ExecTensor *x = &s->x.tensors[spans[k].tensor];
+            if (x->group != (uint32_t)g) continue;
+            spans[k].place = place++;
+            if (x->active) groups[g].runs |= (uint64_t)1 << x->body;
+        }
+        groups[g].end = place;
+        t->runs |= groups[g].runs;
+    }
+    t->groups = groups;
+    t->ngroups = SCENE_GROUPS;
+}
+
+/* What a driver-API program would keep in device memory. */
+static inline struct ShimStep cuda_tables(const Scene *s, void *library, unsigned grid)
+{
+    struct ShimStep t = {.library = library, .grid = grid};
+    SceneRows rows = scene_rows(s);
+    struct ShimTensorRow *tensors = ARENA_ARRAY(s->a, struct ShimTensorRow, s->n + 1),
+                         *classes = ARENA_ARRAY(s->a, struct ShimTensorRow, s->n + 1);
+    struct ShimSpan *spans = ARENA_ARRAY(s->a, struct ShimSpan, s->n + 1);
+    int64_t *active = ARENA_ARRAY(s->a, int64_t, s->n + 1);
+    for (size_t i = 0; i < s->n; i++) {
+        const ExecTensor *x = &s->x.tensors[i];
+        const DsTensorRow *r = &s->tensors[i];
+        tensors[i] = (struct ShimTensorRow){
+            {r->u[0], r->u[1], r->u[2], r->u[3]}, r->ptr, r->rows, r->cols, r->mats, r->tiles,
+            x->body, x->numel};
+        if (!x->active) continue;
+        classes[t.nclasses++] = tensors[i];
+        active[t.nactive++] = (int64_t)i;
+    }
+    for (size_t k = 0; k < s->n; k++) {
+        size_t i = s->x.by_name[k];
+        if (s->x.tensors[i].numel > 0)
+            spans[t.nspans++] = (struct ShimSpan){
+                (int64_t)i, (int64_t)rows.first[i], (int64_t)(rows.first[i + 1] - rows.first[i]), 0};
+    }
+    cuda_groups(s, &t, spans);
+    size_t roots = (size_t)emit_cuda_roots(s->p) * (size_t)t.nspans + 1;
+    t.roots = ARENA_ARRAY(s->a, double, roots);
+    t.present = ARENA_ARRAY(s->a, unsigned char, roots);
+    memset(t.roots, 0xff, roots * sizeof *t.roots); /* what is not written must not be read */
+    memset(t.present, 1, roots);
+    t.rows = rows.rows;
+    t.nrows = (int64_t)rows.n;
+    t.tensors = tensors;
+    t.partial = rows.partial; /* NaN, of as many columns as there are reductions at least */
+    t.spans = spans;
+    t.global = s->x.global;
+    t.classes = classes;
+    t.active = active;
+    return t;
+}
+
+static inline void cuda_refill(Scene *s, int step)
+{
+    for (size_t i = 0; i < s->n; i++) {
+        ExecTensor *t = &s->x.tensors[i];
+        t->active = t->numel > 0 && (step > 0 || i != 3);
+        for (int64_t j = 0; step > 0 && j < t->numel; j++)
+            elem_set(t->ptr[1], t->storage[1], j, scene_number(step == 1));
+    }
+}
+
+/* A scene, made anew in the same way each time. */
+static inline Scene cuda_scene(Arena *a, const Plan *p, const Variant *const *variants, size_t first,
+                               size_t n)
+{
+    SceneShape *shapes = ARENA_ARRAY(a, SceneShape, n + 1);
+    for (size_t i = 0; i < n; i++) shapes[i] = cuda_shapes[(first + i) % CUDA_SHAPES];
+    scene_seed = 42;
+    return scene_new(a, p, variants, shapes, n);
+}
+
+static inline void cuda_run(void *library, const CudaModule *m, size_t first, size_t n,
                             unsigned grid, const char *what)
 {
     Arena a = {0};
-    Rig r;
-    static Tables w;
     int (*step)(const struct ShimStep *);
     *(void **)&step = dlsym(library, "shim_step");
     REQUIRE(step, "%s: no shim_step", what);
-    rig_new(&r, &a, p, v, sizes, SIZES, offset);
-    for (int n = 0; n < 3; n++) {
-        r.active[3] = n != 0;
-        rig_activate(&r);
-        rig_fill(&r, 1, n == 1, false);
-        rig_interp(&r);
-        struct ShimStep s = make_tables(&r, &w, library, grid);
+    Scene got = cuda_scene(&a, m->p, m->variants, first, n);
+    Scene want = cuda_scene(&a, m->p, m->variants, first, n);
+    cuda_buffers(&got);
+    for (int k = 0; k < 3; k++) {
+        uint64_t same = scene_seed;
+        cuda_refill(&got, k);
+        scene_seed = same;
+        cuda_refill(&want, k);
+        struct ShimStep s = cuda_tables(&got, library, grid);
         int missing = step(&s);
         REQUIRE(missing == 0, "%s: launch %d names a kernel that is not there", what, missing);
-        rig_same(&r, what);
+        REQUIRE(interp_step(m->p->m, &want.x), "out of memory");
+        const char *difference = scene_difference(&got, &want);
+        CHECK(!difference, "%s, step %d, from shape %zu, grid %u: %s", what, k, first, grid,
+              difference);
+        if (difference) break;
     }
     arena_free(&a);
 }
 
-static inline void cuda_bits(Arena *a, const IrModule *m, const char *storage)
+static inline void cuda_bits_of(Arena *a, const IrModule *m, const char *storage, size_t shapes)
 {
+    static size_t first;
     const Plan *p = plan_make(a, m);
     const Variant *v = rule_variant(a, p, storage);
+    CudaModule module = cuda_module(a, p, v);
     const char *what = arena_printf(a, "%s [%s] as CUDA", m->name, storage);
     StrBuf text = {.arena = a}, why = {.arena = a};
     sb_printf(&text, "#include \"%s/tests/emit/shim_device.h\"\n", DSOPT_SOURCE_DIR);
@@ -96,7 +159,7 @@ static inline void cuda_bits(Arena *a, const IrModule *m, const char *storage)
     sb_printf(&text,
               "#define LAUNCHES %s_launches\n#define SHIM_H \"%s/tests/emit/shim.h\"\n#include "
               "\"%s/tests/emit/shim_run.h\"\n",
-              m->name, DSOPT_SOURCE_DIR, DSOPT_SOURCE_DIR);
+              module.name, DSOPT_SOURCE_DIR, DSOPT_SOURCE_DIR);
     char *path = arena_printf(a, "%s/shim-%ld.so", DSOPT_BUILD_DIR, (long)getpid());
     bool ok = cc_compile(text.text, path, true, "g++ -x c++ -std=c++17 -O1 -w", &why);
     CHECK(ok, "%s: %s", what, why.text);
@@ -104,8 +167,14 @@ static inline void cuda_bits(Arena *a, const IrModule *m, const char *storage)
     void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     unlink(path);
     REQUIRE(library, "%s: %s", what, dlerror());
-    cuda_run(library, p, v, 0, 3, what);
-    cuda_run(library, p, v, 4, 1, what);
+    cuda_run(library, &module, first, shapes, 3, what);
+    cuda_run(library, &module, first + shapes, shapes, 1, what);
+    first += 5;
     dlclose(library);
+}
+
+static inline void cuda_bits(Arena *a, const IrModule *m, const char *storage)
+{
+    cuda_bits_of(a, m, storage, 9);
 }
 #endif

@@ -18,6 +18,7 @@ int main(int argc, char **argv)
     for (int i = 0; i < count; i++) {
         Arena one = {0};
         seed = (first + (uint64_t)i) * 2654435761u;
+        random_kinds = i % 4 ? RANDOM_ALL : 0;
         IrModule *m = random_module(&one, false, true);
         StrBuf text = {.arena = &one}, bug = {.arena = &one};
         m = ir_run_passes(&one, m, NULL, NULL, &bug);

@@ -257,7 +257,7 @@ static IrModule *make_module(Arena *a)
 
 /* ---- checking -------------------------------------------------------------------------------- */
 
-static const Shape shapes[] = {
+static const SceneShape shapes[] = {
     {2, {37, 5}}, {2, {1, 700}},  {2, {300, 1}}, {3, {3, 20, 33}},  {2, {19, 4100}}, {2, {0, 7}},
     {1, {385}},   {2, {34, 384}}, {2, {5, 385}}, {3, {2, 17, 129}}, {2, {1, 9000}},  {2, {700, 3}},
     {0, {0}},     {2, {3, 8192}}, {2, {40, 64}}, {3, {5, 1, 16}},   {1, {4097}},     {2, {2, 2}}};
@@ -291,7 +291,7 @@ static void check_build(Arena *a, const Plan *p, const Variant *const *variants,
     bool built = build(c, o, p, variants, &code, &why), tile = strcmp(c->name, "c") == 0;
     REQUIRE(built, "module %d: %s\n%s", round, why.text, text_of(a, p, variants, tile));
     size_t first = roll(NSHAPES), n = 7;
-    Shape chosen[7];
+    SceneShape chosen[7];
     for (size_t i = 0; i < n; i++) chosen[i] = shapes[(first + i) % NSHAPES];
     scene_seed = 42;
     Scene got = scene_new(a, p, variants, chosen, n);
@@ -330,7 +330,7 @@ static bool reads(const Plan *p, const char *property)
 
 /* Hyperparameters and states in the order of their slots, as the structs have them. */
 static void check_plain_tensor(Arena *a, const Plan *p, const Variant *const *variants,
-                               void *library, const Shape *shape, int round)
+                               void *library, const SceneShape *shape, int round)
 {
     const IrModule *m = p->m;
     StepFn step;

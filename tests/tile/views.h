@@ -13,10 +13,10 @@
 
 enum { SCENE_GROUPS = 2, SCENE_BODIES = 4, SCENE_PAD = 64, SCENE_PIECE = 37 };
 
-typedef struct Shape {
+typedef struct SceneShape {
     int ndim;
     int64_t dim[3];
-} Shape;
+} SceneShape;
 
 typedef struct Scene {
     Arena *a;
@@ -24,6 +24,7 @@ typedef struct Scene {
     const IrModule *m;
     const Variant *const *variants; /* per body */
     size_t n;
+    const SceneShape *shapes;
     ViewDims *dims;
     ExecState x;
     double **cls;
@@ -105,6 +106,10 @@ static inline double scene_property(const Scene *s, const Slot *slot, size_t i)
     if (strcmp(slot->name, "rows") == 0) return (double)t->rows;
     if (strcmp(slot->name, "cols") == 0) return (double)t->cols;
     if (strcmp(slot->name, "mats") == 0) return (double)t->mats;
+    if (strcmp(slot->name, "ndim") == 0) return s->shapes[i].ndim;
+    if (strcmp(slot->name, "first") == 0)
+        return s->shapes[i].ndim ? (double)s->shapes[i].dim[0] : 1;
+    if (strcmp(slot->name, "gbits") == 0) return 8 * dtype_size(t->storage[1]);
     if (strcmp(slot->name, "draw_lo") == 0) return 123456789.0 + (double)i;
     if (strcmp(slot->name, "draw_hi") == 0) return 4000000000.0;
     return (double)t->numel;
@@ -117,7 +122,9 @@ static inline void scene_scalars(Scene *s)
         if (!rate_is_scalar(slot->rate)) continue;
         double x = slot->kind == SLOT_HYPER ? slot->def : slot->init;
         if (slot->level == LEVEL_GLOBAL)
-            s->x.global[slot->index] = slot->kind == SLOT_COUNT ? 2 : x;
+            s->x.global[slot->index] = slot->kind == SLOT_COUNT  ? 2
+                                       : slot->kind == SLOT_PROP ? 4096 /* numel_all */
+                                                                 : x;
         for (int g = 0; slot->level == LEVEL_GROUP && g < SCENE_GROUPS; g++)
             s->x.group[g][slot->index] = slot->kind == SLOT_HYPER ? x * (g ? 0.75 : 1) : x;
         for (size_t i = 0; slot->level == LEVEL_TENSOR && i < s->n; i++)
@@ -129,24 +136,31 @@ static inline void scene_scalars(Scene *s)
 }
 
 /* What the module's select says of a shape. */
-static inline void scene_choose(const Scene *s, const Shape *shape, uint32_t *body, double *block)
+static inline void scene_choose(const Scene *s, const SceneShape *shape, uint32_t *body, double *block)
 {
     const IrModule *m = s->m;
     double *tensor = ARENA_ARRAY(s->a, double, s->p->block_size[LEVEL_TENSOR] + 1);
     ViewDims d = view_dims(VIEW_FLAT, shape->ndim, shape->dim, 1);
-    int rows = ir_slot_find(m, SLOT_PROP, "rows"), arm = ir_slot_find(m, SLOT_ARM, "arm"),
-        size = ir_slot_find(m, SLOT_BLOCK, "block");
+    int arm = ir_slot_find(m, SLOT_ARM, "arm"), size = ir_slot_find(m, SLOT_BLOCK, "block");
+    const struct {
+        const char *name;
+        int64_t value;
+    } props[] = {{"numel", d.numel}, {"ndim", shape->ndim}, {"rows", d.rows},
+                 {"cols", d.cols},   {"mats", d.mats},      {"first", shape->ndim ? shape->dim[0] : 1}};
     if (!m->select) return;
-    if (rows >= 0) tensor[m->slots[rows].index] = (double)d.rows;
+    for (size_t k = 0; k < sizeof props / sizeof *props; k++) {
+        int slot = ir_slot_find(m, SLOT_PROP, props[k].name);
+        if (slot >= 0) tensor[m->slots[slot].index] = (double)props[k].value;
+    }
     REQUIRE(select_eval(m, s->a, tensor), "out of memory");
     if (arm >= 0) *body = (uint32_t)tensor[m->slots[arm].index];
     if (size >= 0) *block = tensor[m->slots[size].index];
 }
 
 static inline Scene scene_new(Arena *a, const Plan *p, const Variant *const *variants,
-                              const Shape *shapes, size_t n)
+                              const SceneShape *shapes, size_t n)
 {
-    Scene s = {.a = a, .p = p, .m = p->m, .variants = variants, .n = n};
+    Scene s = {.a = a, .p = p, .m = p->m, .variants = variants, .n = n, .shapes = shapes};
     s.dims = ARENA_ARRAY(a, ViewDims, n + 1);
     s.cls = ARENA_ARRAY(a, double *, n + 1);
     s.tensors = ARENA_ARRAY(a, DsTensorRow, n + 1);
