@@ -592,15 +592,16 @@ static void all_values(StrBuf *out, const Plan *p, uint32_t i, const char *begin
     const ReduceInfo *info = cuda_reduce_info(p, r);
     const char *identity = identity_text(out->arena, info);
     unsigned column = (unsigned)columns_before(p, i);
-    bool second = is_gathered(r) && has_second(p, r);
+    const char *w = is_gathered(r) && has_second(p, r) ? "v + x.nspans" : "0";
     sb_printf(out,
-              "        double *v = x.roots + %u * x.nspans + %s, *w = %s;\n"
+              "        double *v = x.roots + %u * x.nspans + %s;\n"
               "        unsigned char *have = x.present + %u * x.nspans + %s;\n"
-              "        long long n = %s;\n        (void)w;\n",
-              column, begin, second ? "v + x.nspans" : "0", column, begin, n);
-    if (feeders(p, i) < p->m->nbodies) sb_puts(out, "        n = ds_pack(v, w, have, n);\n");
+              "        long long n = %s;\n",
+              column, begin, column, begin, n);
+    if (feeders(p, i) < p->m->nbodies) sb_printf(out, "        n = ds_pack(v, %s, have, n);\n", w);
     if (is_gathered(r))
-        sb_printf(out, "        const double root = ds_array_%u(v, w, have, 0, n);\n", (unsigned)i);
+        sb_printf(out, "        const double root = ds_array_%u(v, %s, have, 0, n);\n", (unsigned)i,
+                  w);
     else
         sb_printf(out,
                   "        ds_sparse_%s(v, have, n);\n"

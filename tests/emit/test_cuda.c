@@ -28,8 +28,10 @@ static void find_ptxas(void)
 
 static bool uses(const IrModule *m, int op)
 {
-    for (uint32_t i = 0; i < m->bodies[0].n; i++) {
-        if (m->bodies[0].ins[i].op == op) return true;
+    for (uint32_t b = 0; b < m->nbodies; b++) {
+        for (uint32_t i = 0; i < m->bodies[b].n; i++) {
+            if (m->bodies[b].ins[i].op == op) return true;
+        }
     }
     return false;
 }
@@ -100,6 +102,7 @@ int main(int argc, char **argv)
     check_rule(rule_from_ir(&a, "adamw"), "");
     check_rule(rule_from_ir(&a, "lamb_guard"), "p=bf16,g=f16,m=bf16");
     check_rule(rule_from_ir(&a, "lookahead"), "");
+    if (!all) check_rule(rule_from_stdlib(&a, "adafactor", false), "");
     for (size_t i = 0; all && i < ds_stdlib_count; i++) {
         if (!strstr(ds_stdlib[i].text, "\noptimizer ")) continue;
         check_rule(rule_from_stdlib(&a, ds_stdlib[i].name, false), "");
