@@ -360,14 +360,15 @@ static void body_of_lines(const CudaKernel *c)
 {
     StrBuf *out = c->out;
     line_buffers(c);
-    sb_puts(out, "    const int ds_lines = row.runs > 1 ? (int)row.runs : (int)((row.count + "
-                 "row.width - 1) / row.width), ds_shift = 0;\n");
+    sb_puts(out, "    const int ds_width = (int)row.width, ds_shift = 0;\n"
+                 "    const int ds_lines = row.runs > 1 ? (int)row.runs : ((int)row.count + ds_width "
+                 "- 1) / ds_width;\n");
     if (c->lanes) sb_puts(out, "    int ds_from = 0;\n");
     sb_puts(out, "    for (int ds_line = 0; ds_line < ds_lines; ds_line++) {\n"
                  "        const long long ds_at = row.first + ds_line * (row.runs > 1 ? row.pitch : "
                  "row.width);\n"
-                 "        const int count = (int)(ds_line + 1 < ds_lines ? row.width : row.runs > 1 "
-                 "? row.last : row.last - ds_line * row.width);\n");
+                 "        const int count = ds_line + 1 < ds_lines ? ds_width : (int)row.last - "
+                 "(row.runs > 1 ? 0 : ds_line * ds_width);\n");
     for (uint32_t i = 0; i < c->info.nvectors; i++) {
         if (is_column(c, c->info.vectors[i])) continue;
         sb_puts(out, "        ");
