@@ -28,6 +28,7 @@ typedef struct BenchCase {
     int64_t tensors, elements;     /* elements: of all tensors together */
     int64_t rows;                  /* of a tensor; 0: it has one dimension */
     int bytes_read, bytes_written; /* per element, by the plan */
+    bool elementwise;              /* the rule has one sweep, and nothing is reduced in it */
 } BenchCase;
 
 /* One way to take the step. run() takes n steps and returns their time in nanoseconds. */
@@ -50,8 +51,12 @@ double bench_median(double *v, int n); /* sorts v */
 /* Median of the paired ratios a[i]/b[i], and its 95 % interval from the order statistics of the
  * sign test. */
 void bench_ratio(const double *a, const double *b, int n, double *median, double *lo, double *hi);
-/* Bytes per element of the step's plan; false: the rule does not compile. */
-bool bench_bytes(const BenchRule *r, const char *dtype, int *bytes_read, int *bytes_written);
+/* Of the step's plan: bytes per element, and whether the rule is element-wise; false: the rule does
+ * not compile. */
+bool bench_plan(BenchCase *bc);
+/* The optimizers of the standard library, with matrices for those that go by shape; `*count` of
+ * them. */
+BenchRule *bench_stdlib(size_t *count);
 /* Time from source to first step, and of its parts. */
 void bench_latency(bool csv);
 #endif

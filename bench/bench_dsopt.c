@@ -87,6 +87,8 @@ static dsopt_status make_optimizer(DsoptRun *r, const BenchCase *bc)
                                   .dtype = bf16 ? DSOPT_BF16 : DSOPT_F32};
         }
         st = dsopt_optimizer_create(r->ctx, r->prog, t, (size_t)bc->tensors, &r->opt);
+        for (size_t i = 0; st == DSOPT_OK && i < dsopt_input_count(r->opt); i++)
+            st = dsopt_set_input(r->opt, dsopt_input_name(r->opt, i), 1);
     }
     free(t);
     free(names);
@@ -148,21 +150,43 @@ bool open_dsopt(Contestant *c, const char *name, const char *backend, const Benc
     return false;
 }
 
-bool bench_bytes(const BenchRule *rule, const char *dtype, int *bytes_read, int *bytes_written)
+bool bench_plan(BenchCase *bc)
 {
     Arena a = {0};
-    const IrModule *m = rule_module(&a, rule, dtype);
-    *bytes_read = *bytes_written = 0;
+    const BenchRule *rule = bc->rule;
+    const IrModule *m = rule_module(&a, rule, bc->dtype);
+    bc->bytes_read = bc->bytes_written = 0;
     if (m) {
         DType *storage = ARENA_ARRAY(&a, DType, m->nelem);
-        for (uint32_t i = 0; i < m->nelem; i++) storage[i] = is_narrow(dtype) ? DT_BF16 : DT_F32;
+        for (uint32_t i = 0; i < m->nelem; i++)
+            storage[i] = is_narrow(bc->dtype) ? DT_BF16 : DT_F32;
         Variant *v = plan_variant(&a, plan_make(&a, m), 0, storage);
-        if (rule->bytes_read) *bytes_read = rule->bytes_read;
-        for (uint32_t k = 0; k < v->nkernels && !rule->bytes_read; k++) {
-            *bytes_read += v->kernels[k].bytes_read;
-            *bytes_written += v->kernels[k].bytes_written;
+        if (rule->bytes_read) bc->bytes_read = rule->bytes_read;
+        bc->elementwise = v->nkernels == 1;
+        for (uint32_t k = 0; k < v->nkernels; k++) {
+            bc->elementwise &= v->kernels[k].nreduces == 0;
+            if (rule->bytes_read) continue;
+            bc->bytes_read += v->kernels[k].bytes_read;
+            bc->bytes_written += v->kernels[k].bytes_written;
         }
     }
     arena_free(&a);
     return m != NULL;
+}
+
+BenchRule *bench_stdlib(size_t *count)
+{
+    BenchRule *rules = calloc(stdlib_count(), sizeof *rules);
+    if (!rules) exit(1);
+    *count = 0;
+    for (size_t i = 0; i < stdlib_count(); i++) {
+        Arena a = {0};
+        BenchRule *r = &rules[*count];
+        *r = (BenchRule){.label = stdlib_name(i), .name = stdlib_name(i)};
+        const IrModule *m = rule_module(&a, r, "f32");
+        r->matrix = m && m->bodies[0].view != VIEW_FLAT;
+        *count += m != NULL; /* transforms and wrappers are no rules by themselves */
+        arena_free(&a);
+    }
+    return rules;
 }

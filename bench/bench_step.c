@@ -36,7 +36,7 @@ static const BenchRule rules[] = {
 };
 
 typedef struct Settings {
-    const char *rules, *dtypes, *sizes, *threads, *torch;
+    const char *rules, *dtypes, *sizes, *threads, *torch, *against;
     int rounds;
     bool csv, latency;
 } Settings;
@@ -72,7 +72,9 @@ static int usage(void)
     fprintf(stderr,
             "bench_step [--rules " RULES "] [--dtypes f32,bf16]\n"
             "           [--sizes 4K,64K,1M,16M,64M,10000x100]\n"
-            "           [--threads 1,2] [--rounds 31] [--torch PYTHON] [--csv] [--no-latency]\n");
+            "           [--threads 1,2] [--rounds 31] [--against gcc,stream] [--torch PYTHON]\n"
+            "           [--csv] [--no-latency]\n"
+            "--rules all: every optimizer of the standard library\n");
     return 2;
 }
 
@@ -89,7 +91,8 @@ static void print_case(const BenchCase *bc, Contestant *cs, int n, const Setting
 {
     double bytes = bc->bytes_read + bc->bytes_written;
     if (!s->csv)
-        printf("%s %s %d thread%s %lld x %lld:", bc->rule->label, bc->dtype, bc->threads,
+        printf("%s%s %s %d thread%s %lld x %lld:", bc->rule->label,
+               bc->elementwise ? " (element-wise)" : "", bc->dtype, bc->threads,
                bc->threads > 1 ? "s" : "", (long long)bc->tensors,
                (long long)(bc->elements / bc->tensors));
     for (int i = 0; i < n; i++) {
@@ -107,6 +110,7 @@ static void print_case(const BenchCase *bc, Contestant *cs, int n, const Setting
             printf(" %s %.3f ns %.1f GB/s", cs[i].name, per, bytes / per);
         else
             printf(" | %s %.3f ratio %.2f [%.2f, %.2f]", cs[i].name, per, ratio, lo, hi);
+        if (!s->csv && !strcmp(cs[i].name, "stream")) printf(" %.0f %% of it", 100 / ratio);
     }
     if (!s->csv) printf("\n");
     fflush(stdout);
@@ -125,13 +129,13 @@ static void run_case(BenchCase *bc, const Settings *s)
     Contestant cs[CONTESTANTS];
     int n = 0, steps[CONTESTANTS];
     bc->rows = bc->rule->matrix ? rows_of(bc->elements / bc->tensors) : 0;
-    if (!bench_bytes(bc->rule, bc->dtype, &bc->bytes_read, &bc->bytes_written)) {
+    if (!bench_plan(bc)) {
         fprintf(stderr, "%s does not compile\n", bc->rule->name);
         exit(1);
     }
     if (!open_dsopt(&cs[n++], "libtcc", "c", bc)) exit(1);
-    if (open_dsopt(&cs[n], "gcc", "cc", bc)) n++;
-    if (open_stream(&cs[n], bc)) n++;
+    if (listed(s->against, "gcc") && open_dsopt(&cs[n], "gcc", "cc", bc)) n++;
+    if (listed(s->against, "stream") && open_stream(&cs[n], bc)) n++;
     if (s->torch && open_torch(&cs[n], "torch-fused", s->torch, bc)) n++;
     if (s->torch && open_torch(&cs[n], "torch-foreach", s->torch, bc)) n++;
     for (int i = 0; i < n; i++) {
@@ -153,14 +157,17 @@ static void run_case(BenchCase *bc, const Settings *s)
 
 static int run_all(const Settings *s)
 {
+    bool all = !strcmp(s->rules, "all");
+    size_t count = sizeof rules / sizeof *rules;
+    const BenchRule *run = all ? bench_stdlib(&count) : rules;
     if (s->csv) printf("rule,dtype,backend,threads,tensors,elements,ns_per_param,gbps\n");
-    for (size_t r = 0; r < sizeof rules / sizeof *rules; r++) {
-        if (!listed(s->rules, rules[r].label)) continue;
+    for (size_t r = 0; r < count; r++) {
+        if (!all && !listed(s->rules, run[r].label)) continue;
         for (size_t d = 0; d < 2; d++) {
             if (!listed(s->dtypes, dtypes[d])) continue;
             for (const char *size = s->sizes; size;
                  size = strchr(size, ','), size = size ? size + 1 : NULL) {
-                BenchCase bc = {.rule = &rules[r], .dtype = dtypes[d]};
+                BenchCase bc = {.rule = &run[r], .dtype = dtypes[d]};
                 if (!parse_size(size, &bc.tensors, &bc.elements)) return usage();
                 for (const char *t = s->threads; t; t = strchr(t, ','), t = t ? t + 1 : NULL) {
                     bc.threads = atoi(t);
@@ -170,6 +177,7 @@ static int run_all(const Settings *s)
             }
         }
     }
+    if (all) free((void *)run);
     if (s->latency) bench_latency(s->csv);
     return 0;
 }
@@ -201,15 +209,22 @@ static bool all_known(const char *list, const char *what, bool (*known)(const ch
 
 int main(int argc, char **argv)
 {
-    static const struct option longs[] = {{"rules", 1, NULL, 'r'}, {"dtypes", 1, NULL, 'd'},
-                                          {"sizes", 1, NULL, 's'}, {"threads", 1, NULL, 't'},
-                                          {"torch", 1, NULL, 'p'}, {"rounds", 1, NULL, 'n'},
-                                          {"csv", 0, NULL, 'c'},   {"no-latency", 0, NULL, 'l'},
-                                          {"help", 0, NULL, 'h'},  {0}};
+    static const struct option longs[] = {{"rules", 1, NULL, 'r'},
+                                          {"dtypes", 1, NULL, 'd'},
+                                          {"sizes", 1, NULL, 's'},
+                                          {"threads", 1, NULL, 't'},
+                                          {"torch", 1, NULL, 'p'},
+                                          {"rounds", 1, NULL, 'n'},
+                                          {"against", 1, NULL, 'a'},
+                                          {"csv", 0, NULL, 'c'},
+                                          {"no-latency", 0, NULL, 'l'},
+                                          {"help", 0, NULL, 'h'},
+                                          {0}};
     Settings s = {.rules = RULES,
                   .dtypes = "f32,bf16",
                   .sizes = "4K,64K,1M,16M,64M,10000x100",
                   .threads = "1,2",
+                  .against = "gcc,stream",
                   .rounds = 31,
                   .latency = true};
     for (int c; (c = getopt_long(argc, argv, "h", longs, NULL)) != -1;) switch (c) {
@@ -218,12 +233,14 @@ int main(int argc, char **argv)
         case 's': s.sizes = optarg; break;
         case 't': s.threads = optarg; break;
         case 'p': s.torch = optarg; break;
+        case 'a': s.against = optarg; break;
         case 'n': s.rounds = atoi(optarg); break;
         case 'c': s.csv = true; break;
         case 'l': s.latency = false; break;
         default: return usage();
         }
-    if (optind < argc || s.rounds < 3 || !all_known(s.rules, "rule", is_label) ||
+    if (optind < argc || s.rounds < 3 ||
+        (strcmp(s.rules, "all") && !all_known(s.rules, "rule", is_label)) ||
         !all_known(s.dtypes, "dtype", is_dtype))
         return usage();
     return run_all(&s);
