@@ -449,13 +449,15 @@ static void copy_input(Select *s, const Kernel *k)
 
 /* ---- the whole ------------------------------------------------------------------------------- */
 
-/* A sum of products of what lies in memory: computing it again costs less than a tile of scratch.
- */
+/* A sum of products of what lies in memory, or a comparison: computing it again costs less than a
+ * tile of scratch. */
 static bool is_cheap(const Select *s, IrRef ref, int ops)
 {
     const Ins *ins = &s->b->ins[ref];
     if (!is_tile(s, ref) || s->val[ref].how != 1 + VAL_COMPUTE) return true;
-    if (ops == 0 || (ins->op != IR_ADD && ins->op != IR_SUB && ins->op != IR_MUL)) return false;
+    bool cheap = ins->op == IR_ADD || ins->op == IR_SUB || ins->op == IR_MUL ||
+                 ins->op == IR_LT || ins->op == IR_GT;
+    if (ops == 0 || !cheap) return false;
     return is_cheap(s, ins->arg[0], ops - 1) && is_cheap(s, ins->arg[1], ops - 1);
 }
 

@@ -245,6 +245,8 @@ typedef unsigned short AnyHalf __attribute__((aligned(1))); /* the bits of a bf1
 /* The same, `at` elements on. */
 #define T_V0 p_V0 + at
 #define T_V1 p_V1 + at
+#define T_V2 p_V2 + at
+#define T_V3 p_V3 + at
 #define T_B0 p_B0 + at
 #define T_S0 S0
 #define T_S1 S1
@@ -275,20 +277,24 @@ typedef unsigned short AnyHalf __attribute__((aligned(1))); /* the bits of a bf1
     }
 
 /* Lane i mod 128 takes element i. One row of 128 after the other: reading several at a time would
- * save loads of accumulators, but memory is read at a third of its speed then. */
+ * save loads of accumulators, but memory is read at a third of its speed then. Whole rows have a
+ * loop of their own, whose length the compiler knows: it reads memory as fast as it can be read. */
+#define LANES(params, x, y, reduction, count)                                                      \
+    INDEPENDENT for (long j = 0; j < (count); j++)                                                 \
+    {                                                                                              \
+        const long i = at + j;                                                                     \
+        TILE_EACH(L_, params)                                                                      \
+        lanes[j] = combine_##reduction(lanes[j], (double)(x), (double)(y));                        \
+    }
 #define TILE_RED(name, reduction, params, x, y)                                                    \
     static void r_##name(long n, double *lanes, TILE_LIST(P_, params))                             \
     {                                                                                              \
         enum { fast = 0 };                                                                         \
-        for (long at = 0; at < n; at += DS_LANES) {                                                \
-            const long count = n - at < DS_LANES ? n - at : DS_LANES;                              \
-            INDEPENDENT for (long j = 0; j < count; j++)                                           \
-            {                                                                                      \
-                const long i = at + j;                                                             \
-                TILE_EACH(L_, params)                                                              \
-                lanes[j] = combine_##reduction(lanes[j], (double)(x), (double)(y));                \
-            }                                                                                      \
+        long at = 0;                                                                               \
+        for (; at + DS_LANES <= n; at += DS_LANES) {                                               \
+            LANES(params, x, y, reduction, DS_LANES)                                               \
         }                                                                                          \
+        LANES(params, x, y, reduction, n - at)                                                     \
     }                                                                                              \
     ROWS(name, reduction, params, x, y)                                                            \
     COLS(name, reduction, params, x, y)
@@ -310,14 +316,12 @@ typedef unsigned short AnyHalf __attribute__((aligned(1))); /* the bits of a bf1
                 lanes[j] =                                                                         \
                     combine_##reduction(identity_##reduction(), (double)(x), (double)(y));         \
             }                                                                                      \
-            for (long at = Q; Q == DS_LANES && at < w; at += Q) {                                  \
-                const long count = w - at < Q ? w - at : Q;                                        \
-                INDEPENDENT for (long j = 0; j < count; j++)                                       \
-                {                                                                                  \
-                    const long i = from + at + j;                                                  \
-                    TILE_EACH(L_, params)                                                          \
-                    lanes[j] = combine_##reduction(lanes[j], (double)(x), (double)(y));            \
+            if (Q == DS_LANES) {                                                                   \
+                long at = from + Q;                                                                \
+                for (; at + Q <= from + w; at += Q) {                                              \
+                    LANES(params, x, y, reduction, Q)                                              \
                 }                                                                                  \
+                LANES(params, x, y, reduction, from + w - at)                                      \
             }                                                                                      \
             for (long j = 0; Q < DS_LANES && j < (Q <= 8 ? Q : w - Q); j++) {                      \
                 if (Q <= 8 && j >= w - Q) continue;                                                \

@@ -38,13 +38,13 @@ static float random_float(void)
     return (float)((int)(r >> 8) - (1 << 23)) * (kind < 32 ? 0x1p-23f : 0x1p-40f);
 }
 
-static float room_v[2][MAX + PAD];
+static float room_v[3][MAX + PAD];
 static int room_b[MAX + PAD];
 
 static TileArgs arguments(void)
 {
     TileArgs a = {.b = {NULL}};
-    for (int k = 0; k < 2; k++) {
+    for (int k = 0; k < 3; k++) {
         for (int i = 0; i < MAX + PAD; i++) room_v[k][i] = random_float();
         a.v[k] = room_v[k] + random_bits() % 4;
         a.s[k] = random_float();
