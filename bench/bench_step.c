@@ -35,6 +35,9 @@ static const BenchRule rules[] = {
      .bytes_read = 4},
 };
 
+static BenchRule *library; /* the optimizers of the standard library */
+static size_t library_count;
+
 typedef struct Settings {
     const char *rules, *dtypes, *sizes, *threads, *torch, *against;
     int rounds;
@@ -74,7 +77,7 @@ static int usage(void)
             "           [--sizes 4K,64K,1M,16M,64M,10000x100]\n"
             "           [--threads 1,2] [--rounds 31] [--against gcc,stream] [--torch PYTHON]\n"
             "           [--csv] [--no-latency]\n"
-            "--rules all: every optimizer of the standard library\n");
+            "--rules also takes any optimizer of the standard library, and all: every one\n");
     return 2;
 }
 
@@ -155,29 +158,39 @@ static void run_case(BenchCase *bc, const Settings *s)
     }
 }
 
-static int run_all(const Settings *s)
+/* One rule, in all dtypes, sizes and threads that are asked for. */
+static bool run_rule(const BenchRule *rule, const Settings *s)
 {
-    bool all = !strcmp(s->rules, "all");
-    size_t count = sizeof rules / sizeof *rules;
-    const BenchRule *run = all ? bench_stdlib(&count) : rules;
-    if (s->csv) printf("rule,dtype,backend,threads,tensors,elements,ns_per_param,gbps\n");
-    for (size_t r = 0; r < count; r++) {
-        if (!all && !listed(s->rules, run[r].label)) continue;
-        for (size_t d = 0; d < 2; d++) {
-            if (!listed(s->dtypes, dtypes[d])) continue;
-            for (const char *size = s->sizes; size;
-                 size = strchr(size, ','), size = size ? size + 1 : NULL) {
-                BenchCase bc = {.rule = &run[r], .dtype = dtypes[d]};
-                if (!parse_size(size, &bc.tensors, &bc.elements)) return usage();
-                for (const char *t = s->threads; t; t = strchr(t, ','), t = t ? t + 1 : NULL) {
-                    bc.threads = atoi(t);
-                    if (bc.threads < 1) return usage();
-                    run_case(&bc, s);
-                }
+    for (size_t d = 0; d < 2; d++) {
+        if (!listed(s->dtypes, dtypes[d])) continue;
+        for (const char *size = s->sizes; size;
+             size = strchr(size, ','), size = size ? size + 1 : NULL) {
+            BenchCase bc = {.rule = rule, .dtype = dtypes[d]};
+            if (!parse_size(size, &bc.tensors, &bc.elements)) return false;
+            for (const char *t = s->threads; t; t = strchr(t, ','), t = t ? t + 1 : NULL) {
+                bc.threads = atoi(t);
+                if (bc.threads < 1) return false;
+                run_case(&bc, s);
             }
         }
     }
-    if (all) free((void *)run);
+    return true;
+}
+
+static bool is_label(const char *word, size_t n);
+
+static int run_all(const Settings *s)
+{
+    bool all = !strcmp(s->rules, "all"), good = true;
+    if (s->csv) printf("rule,dtype,backend,threads,tensors,elements,ns_per_param,gbps\n");
+    for (size_t r = 0; r < sizeof rules / sizeof *rules; r++)
+        if (good && !all && listed(s->rules, rules[r].label)) good = run_rule(&rules[r], s);
+    for (size_t r = 0; r < library_count; r++) {
+        const char *label = library[r].label;
+        bool own = is_label(label, strlen(label));
+        if (good && (all || (!own && listed(s->rules, label)))) good = run_rule(&library[r], s);
+    }
+    if (!good) return usage();
     if (s->latency) bench_latency(s->csv);
     return 0;
 }
@@ -187,6 +200,13 @@ static bool is_label(const char *word, size_t n)
     for (size_t r = 0; r < sizeof rules / sizeof *rules; r++)
         if (strlen(rules[r].label) == n && !strncmp(rules[r].label, word, n)) return true;
     return false;
+}
+
+static bool is_rule(const char *word, size_t n)
+{
+    for (size_t r = 0; r < library_count; r++)
+        if (strlen(library[r].label) == n && !strncmp(library[r].label, word, n)) return true;
+    return is_label(word, n) || (n == 3 && !strncmp(word, "all", n));
 }
 
 static bool is_dtype(const char *word, size_t n)
@@ -220,6 +240,7 @@ int main(int argc, char **argv)
                                           {"no-latency", 0, NULL, 'l'},
                                           {"help", 0, NULL, 'h'},
                                           {0}};
+    library = bench_stdlib(&library_count);
     Settings s = {.rules = RULES,
                   .dtypes = "f32,bf16",
                   .sizes = "4K,64K,1M,16M,64M,10000x100",
@@ -239,8 +260,7 @@ int main(int argc, char **argv)
         case 'l': s.latency = false; break;
         default: return usage();
         }
-    if (optind < argc || s.rounds < 3 ||
-        (strcmp(s.rules, "all") && !all_known(s.rules, "rule", is_label)) ||
+    if (optind < argc || s.rounds < 3 || !all_known(s.rules, "rule", is_rule) ||
         !all_known(s.dtypes, "dtype", is_dtype))
         return usage();
     return run_all(&s);
