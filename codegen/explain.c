@@ -180,9 +180,11 @@ static void put(const Writer *x, IrRef ref, int outer, int depth)
     } else if (initialised_state(x, ins)) {
         sb_puts(x->out, initialised_state(x, ins));
     } else if (is_first_step(x, ins)) {
-        bool tensor = x->m->slots[x->b->ins[ins->arg[0]].lit.slot].rate == RATE_TENSOR;
+        const Slot *count = &x->m->slots[x->b->ins[ins->arg[0]].lit.slot];
         sb_puts(x->out, outer > 5 ? "(" : "");
-        sb_puts(x->out, tensor ? "t == 1" : "s == 0");
+        sb_puts(x->out, ir_is_clock(count)           ? "t == 1"
+                        : count->rate == RATE_GLOBAL ? "s == 0"
+                                                     : "the state begins");
         sb_puts(x->out, outer > 5 ? ")" : "");
     } else if (ir_is_reduce(ins)) {
         put_reduce(x, ins, false, depth);
@@ -261,6 +263,9 @@ static void explain_state(const Plan *p, const Variant *v, StrBuf *out)
                       rate_is_vector(s->rate)    ? rate_name(s->rate)
                       : s->level == LEVEL_GLOBAL ? "optimizer"
                                                  : emit_level_names[s->level]);
+        } else if (s->kind == SLOT_COUNT && !ir_is_clock(s) && s->rate != RATE_GLOBAL) {
+            sb_printf(out, "  %-12s whether the state of each %s has begun\n", s->name,
+                      s->level == LEVEL_GROUP ? "group" : "tensor");
         } else if (s->kind == SLOT_COUNT) {
             sb_printf(out, "  %-12s applied steps of %s\n", s->name,
                       s->level == LEVEL_GLOBAL ? "the rule" : "each tensor");
