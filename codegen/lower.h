@@ -76,6 +76,8 @@ static inline const Ins *lower_ins(const Lower *l, IrRef x)
 /* lower_slots.c */
 void lower_add_slots(Lower *l);
 IrRef lower_property(Lower *l, const char *name);
+/* A slot that `select` sets: the arm of a tensor, or its size of blocks. */
+uint32_t lower_selected_slot(Lower *l, SlotKind kind, const char *name);
 IrRef lower_name_test(Lower *l, const NameTest *t);
 /* Whether a value, or what a block writes, depends on the gradient. */
 bool lower_reads_g(const Lower *l, const Expr *e);

@@ -30,7 +30,7 @@ static IrRef facts(Lower *l, const ShapePath *path)
     return all;
 }
 
-static uint32_t selected_slot(Lower *l, SlotKind kind, const char *name)
+uint32_t lower_selected_slot(Lower *l, SlotKind kind, const char *name)
 {
     return ir_slot_add(l->m, (Slot){.kind = kind,
                                     .dtype = DT_F64,
@@ -47,7 +47,7 @@ static void store_arm(Lower *l, const ShapePath *paths, const uint32_t *body, si
         IrRef c = facts(l, &paths[i]), one = ir_const(&l->b, body[i]);
         arm = lower_choose(l, c, one, arm);
     }
-    ir_store(&l->b, selected_slot(l, SLOT_ARM, "arm"), arm, IR_NONE);
+    ir_store(&l->b, lower_selected_slot(l, SLOT_ARM, "arm"), arm, IR_NONE);
 }
 
 /* Sizes that are computed are rounded down to whole elements, at least one. */
@@ -120,7 +120,7 @@ static void lower_bodies(Lower *l)
         l->path = &paths[i];
         ir_builder_init(&l->b, l->m, ir_body_new(l->m, l->rule->name, entry));
         if (l->rule->block && l->block_slot == IR_NONE)
-            l->block_slot = selected_slot(l, SLOT_BLOCK, "block");
+            l->block_slot = lower_selected_slot(l, SLOT_BLOCK, "block");
         lower_body(l, block);
         body[i] = settle(l->m);
     }

@@ -175,6 +175,8 @@ void lower_add_slots(Lower *l)
         for (size_t i = 0; i < sizeof properties / sizeof *properties; i++)
             property_slot(l, properties[i].name);
         for (size_t i = 0; i < r->nnames; i++) name_slot(l, &r->names[i]);
+        /* A block's size is set when a tensor's body is chosen, for all entry points at once. */
+        if (r->block) l->block_slot = lower_selected_slot(l, SLOT_BLOCK, "block");
     }
     for (size_t i = 0; i < r->nhypers; i++) add_hyper(l, r->hypers[i]);
     for (size_t i = 0; i < r->ninputs; i++)
