@@ -81,7 +81,7 @@ static double nvrtc(const Planned *x)
     Arena scratch = {0};
     StrBuf out = {.arena = &scratch}, why = {.arena = &scratch};
     double start = bench_now();
-    bool ok = cuda_build(x->plan, x->variant, "compute_75", false, &out, &why);
+    bool ok = cuda_build((const Plan *const[]){x->plan}, 1, x->variant->storage, "compute_75", false, &out, &why);
     double ns = bench_now() - start;
     arena_free(&scratch);
     return ok ? ns : NAN;

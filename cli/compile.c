@@ -104,7 +104,7 @@ static bool emit_compiled(Session *s, const char *stage, StrBuf *out)
     if (!strcmp(stage, "plan")) print_arms(s, &c, out, plan_print);
     if (!strcmp(stage, "tile")) print_arms(s, &c, out, print_tile);
     if (!strcmp(stage, "c")) return emit_standalone_c(c.plans, c.nplans, c.storage, out, NULL);
-    if (!strcmp(stage, "cuda")) return emit_cuda(c.plan, c.variant, out);
+    if (!strcmp(stage, "cuda")) return emit_cuda(c.plans, c.nplans, c.storage, out);
     return true;
 }
 
@@ -167,13 +167,13 @@ static bool write_c(Session *s, const Compiled *c, const char *path)
 static bool write_cuda_h(Session *s, const Compiled *c, const char *path)
 {
     StrBuf h = {.arena = s->arena};
-    return emit_cuda_h(c->plan, c->variant, &h) && add_text(s, with_ending(s, path, ".cuda.h"), &h);
+    return emit_cuda_h(c->plans, c->nplans, c->storage, &h) && add_text(s, with_ending(s, path, ".cuda.h"), &h);
 }
 
 static bool write_cu(Session *s, const Compiled *c, const char *path)
 {
     StrBuf b = {.arena = s->arena};
-    return emit_cuda(c->plan, c->variant, &b) && write_cuda_h(s, c, path) && add_text(s, path, &b);
+    return emit_cuda(c->plans, c->nplans, c->storage, &b) && write_cuda_h(s, c, path) && add_text(s, path, &b);
 }
 
 static bool write_cc(Session *s, const Compiled *c, const char *path, bool shared)
@@ -223,7 +223,7 @@ static bool write_cuda(Session *s, const Compiled *c, const char *path, bool cub
     const char *arch = arch_for(s, cubin ? "sm_" : "compute_");
     StrBuf b = {.arena = s->arena}, why = {.arena = s->arena};
     if (!arch) return false;
-    if (cuda_build(c->plan, c->variant, arch, cubin, &b, &why))
+    if (cuda_build(c->plans, c->nplans, c->storage, arch, cubin, &b, &why))
         return write_cuda_h(s, c, path) && add_text(s, path, &b);
     cli_error("%s: %s", path, why.text);
     return false;

@@ -58,13 +58,14 @@ const Backend *backend_find(const char *name);
 bool emit_standalone_c(const Plan *const *plans, size_t n, const DType *storage, StrBuf *c_text,
                        const char *header_name);
 bool emit_standalone_h(const Plan *const *plans, size_t n, const DType *storage, StrBuf *h_text);
-/* CUDA C++ text and the header that describes its tables to a driver-API program. */
-bool emit_cuda(const Plan *p, const Variant *v, StrBuf *cu_text);
-bool emit_cuda_h(const Plan *p, const Variant *v, StrBuf *h_text);
+/* CUDA C++ text of the plans of a rule's entry points, the step first, with all their bodies under one
+ * storage; and the header that describes its tables to a driver-API program. */
+bool emit_cuda(const Plan *const *plans, size_t n, const DType *storage, StrBuf *cu_text);
+bool emit_cuda_h(const Plan *const *plans, size_t n, const DType *storage, StrBuf *h_text);
 /* PTX ("compute_NN") or cubin ("sm_NN") of emit_cuda's text, through NVRTC; bytes appended to out.
  * False: what is missing or wrong. */
-bool cuda_build(const Plan *p, const Variant *v, const char *arch, bool cubin, StrBuf *out,
-                StrBuf *why);
+bool cuda_build(const Plan *const *plans, size_t n, const DType *storage, const char *arch,
+                bool cubin, StrBuf *out, StrBuf *why);
 /* Compiles standalone C with $CC (or "cc") and `flags` (NULL: the ones its head comment names) to
  * an object, or a shared library, at `path`; nothing is left there on failure. False: no compiler,
  * or its messages. */

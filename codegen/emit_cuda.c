@@ -1,6 +1,6 @@
 /* emit_cuda.c - a plan as CUDA C++ text for NVRTC or nvcc, without an include.
  *
- * Requires: a plan and a variant with f32 compute; the storage of the variant holds for all bodies.
+ * Requires: the plans of a rule's entry points with f32 compute, and the storage of their elements.
  * Ensures: one kernel per phase for all tensors, whatever body they run. A row of the table is worked
  * on by a block, or by a warp where the kernel reduces: thread j of the warp owns elements 4j … 4j+3
  * of each 128, so that its four accumulators are four of the 128 lanes of docs/numerics.md, and
@@ -20,12 +20,11 @@
 
 const EmitStyle emit_style_cuda = {"ds_f", "ds_d", "int", "ds_raw"};
 
-CudaModule cuda_module(Arena *a, const Plan *p, const Variant *v)
+CudaModule cuda_module(Arena *a, const Plan *p, const DType *storage)
 {
     CudaModule m = {.a = a, .p = p, .name = emit_prefix(a, p)};
     m.variants = ARENA_ARRAY(a, const Variant *, p->m->nbodies + 1);
-    for (uint32_t b = 0; b < p->m->nbodies; b++)
-        m.variants[b] = b == v->body ? v : plan_variant(a, p, b, v->storage);
+    for (uint32_t b = 0; b < p->m->nbodies; b++) m.variants[b] = plan_variant(a, p, b, storage);
     return m;
 }
 
@@ -560,13 +559,17 @@ static const char *fixed_text(const char *name)
     return f ? f->text : "";
 }
 
-bool emit_cuda(const Plan *p, const Variant *v, StrBuf *cu_text)
+bool emit_cuda(const Plan *const *plans, size_t n, const DType *storage, StrBuf *cu_text)
 {
-    if (p->m->compute_f64) return false; /* the oracle's lowering is the interpreter's alone */
     StrBuf body = {.arena = cu_text->arena};
-    CudaModule m = cuda_module(cu_text->arena, p, v);
-    body_text(&body, &m);
-    emit_cuda_comment(cu_text, &m, " * ");
+    for (size_t i = 0; i < n; i++) {
+        if (plans[i]->m->compute_f64) return false; /* the oracle's lowering is the interpreter's */
+        CudaModule m = cuda_module(cu_text->arena, plans[i], storage);
+        emit_cuda_comment(cu_text, &m, " * ");
+        if (n > 1) sb_printf(&body, "namespace ds_of_%s\n{\n", m.name);
+        body_text(&body, &m);
+        if (n > 1) sb_puts(&body, "}\n\n");
+    }
     sb_puts(cu_text, "#pragma nv_diag_suppress 177 /* not every rule calls every function */\n\n");
     emit_math_sections(cu_text, body.text, fixed_text("cuda_arith.h"));
     sb_puts(cu_text, fixed_text("cuda_tables.h"));

@@ -2,7 +2,7 @@
  * programs (emit_cuda_scalar.c), joins of partial results (emit_cuda_join.c), header and comments
  * (emit_cuda_header.c); the fixed device code is text/cuda_arith.h and text/cuda_tables.h.
  *
- *     emit_cuda(plan, variant, &text)    the parts in the order of the file
+ *     emit_cuda(plans, n, storage, &text)    the parts in the order of the file
  */
 #ifndef CODEGEN_EMIT_CUDA_H
 #define CODEGEN_EMIT_CUDA_H
@@ -13,14 +13,14 @@ enum { CUDA_BLOCK = 256 };
 extern const EmitStyle emit_style_cuda;
 extern const VectorStyle emit_vectors_cuda;
 
-/* What is emitted: all bodies, each under the storage of the variant that was given. */
+/* What is emitted: all bodies, each under one storage. */
 typedef struct CudaModule {
     Arena *a;
     const Plan *p;
     const Variant **variants; /* per body */
     const char *name;
 } CudaModule;
-CudaModule cuda_module(Arena *a, const Plan *p, const Variant *v);
+CudaModule cuda_module(Arena *a, const Plan *p, const DType *storage);
 const Kernel *cuda_kernel_of(const CudaModule *m, uint32_t body, int phase); /* or NULL */
 /* Whether rows of the phase's kernel belong to warps, and not to blocks. */
 bool cuda_by_warp(const CudaModule *m, int phase);

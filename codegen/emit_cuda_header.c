@@ -9,6 +9,8 @@
  */
 #include "emit_c.h"
 #include "emit_cuda.h"
+#include "frontend/embed.h"
+#include <string.h>
 
 static const char *kind_name(CudaKind k)
 {
@@ -109,98 +111,6 @@ void emit_cuda_comment(StrBuf *out, const CudaModule *m, const char *lead)
     sb_puts(out, " */\n");
 }
 
-static void host_tables(StrBuf *out)
-{
-    sb_puts(out,
-            "#ifndef DSOPT_CUDA_ABI\n"
-            "#define DSOPT_CUDA_ABI 2\n"
-            "enum { DS_CUDA_BLOCK = 256, DS_CUDA_CHUNK = 4096 };\n"
-            "/* Device pointers are uint64_t, as CUdeviceptr is. */\n"
-            "typedef struct DsCudaRow { /* a chunk, or a tile of rows and columns, of one tensor */\n"
-            "    int64_t tensor, first, count, runs, pitch, width, last, matrix;\n"
-            "    int64_t row, col, strip, tile;\n"
-            "} DsCudaRow;\n"
-            "typedef struct DsCudaTensorRow {\n"
-            "    uint64_t u[4]; /* blocks of scalars: global, group, class, tensor */\n"
-            "    uint64_t ptr;  /* to the table of its buffers, aligned to the element's size */\n"
-            "    int64_t rows, cols, mats, tiles, body, numel;\n"
-            "} DsCudaTensorRow;\n"
-            "typedef struct DsCudaArgs { /* argument of DS_LAUNCH_ROWS, with int64_t begin and "
-            "end: the rows to do */\n"
-            "    uint64_t rows, tensors, partial; /* partial: rows * npartial doubles */\n"
-            "    int64_t npartial;\n"
-            "} DsCudaArgs;\n"
-            "typedef struct DsCudaSpan { /* the rows of a tensor, in order; nrows 0: it takes no "
-            "part in this step */\n"
-            "    int64_t tensor, first_row, nrows;\n"
-            "    int64_t place; /* among all spans in order of groups, then names */\n"
-            "} DsCudaSpan;\n"
-            "typedef struct DsCudaGroup {\n"
-            "    uint64_t u;         /* its block */\n"
-            "    uint64_t runs;      /* bit b: one of its tensors that take part runs body b */\n"
-            "    int64_t begin, end; /* places of its spans */\n"
-            "} DsCudaGroup;\n"
-            "typedef struct DsCudaJoin { /* argument of DS_LAUNCH_SPANS, _VECTORS and _ALL */\n"
-            "    uint64_t spans; /* every tensor that is not empty, in byte order of names */\n"
-            "    int64_t nspans;\n"
-            "    uint64_t tensors, groups; /* groups: all, in their order */\n"
-            "    int64_t ngroups;\n"
-            "    uint64_t partial;\n"
-            "    int64_t npartial;\n"
-            "    uint64_t global;\n"
-            "    uint64_t roots;   /* NAME_ROOTS * nspans doubles */\n"
-            "    uint64_t present; /* NAME_ROOTS * nspans bytes */\n"
-            "} DsCudaJoin;\n"
-            "typedef struct DsCudaScalars { /* argument of DS_LAUNCH_SCALARS */\n"
-            "    uint64_t global;\n"
-            "    uint64_t runs; /* of all groups */\n"
-            "    uint64_t groups;\n"
-            "    int64_t ngroups;\n"
-            "    uint64_t classes; /* tensor rows, one for each group, body and t among the tensors "
-            "that take part: u[3] is the\n"
-            "                         block of one of its tensors */\n"
-            "    int64_t nclasses;\n"
-            "    uint64_t tensors;\n"
-            "    uint64_t active; /* int64_t: tensors that take part in this step */\n"
-            "    int64_t nactive;\n"
-            "} DsCudaScalars;\n"
-            "typedef enum DsCudaKind {\n"
-            "    DS_LAUNCH_SCALARS, /* grid 1 */\n"
-            "    DS_LAUNCH_VECTORS, /* any grid x * y: a span for each x, whose vectors y shares */\n"
-            "    DS_LAUNCH_ROWS,    /* any grid; rows_per_block says how many rows keep a block "
-            "busy */\n"
-            "    DS_LAUNCH_SPANS,   /* any grid x * y, as for vectors */\n"
-            "    DS_LAUNCH_ALL      /* any grid; a block for each group */\n"
-            "} DsCudaKind;\n"
-            "typedef struct DsCudaLaunch {\n"
-            "    const char *name;\n"
-            "    DsCudaKind kind;\n"
-            "    int phase, rows_per_block, npartial;\n"
-            "} DsCudaLaunch;\n"
-            "typedef enum DsCudaView { /* how a body sees a tensor */\n"
-            "    DS_VIEW_FLAT,   /* chunks of 4096 elements */\n"
-            "    DS_VIEW_MATRIX, /* matrices of its last two axes */\n"
-            "    DS_VIEW_FIRST,  /* its first axis, and the rest */\n"
-            "    DS_VIEW_BLOCK   /* rows are blocks, the last one perhaps short */\n"
-            "} DsCudaView;\n"
-            "typedef enum DsCudaRate {\n"
-            "    DS_RATE_ELEMENT, /* numel values */\n"
-            "    DS_RATE_ROW,     /* mats * rows; of blocks, too */\n"
-            "    DS_RATE_COL,     /* mats * cols */\n"
-            "    DS_RATE_MATRIX   /* mats */\n"
-            "} DsCudaRate;\n"
-            "/* A buffer of a tensor. `parts`: so many values, and where more than one strip of 4096 "
-            "columns (rate ROW) or tile of\n"
-            " * rows (COL) makes a value, as many again for each: strips, or tiles, of them. */\n"
-            "typedef struct DsCudaPointer {\n"
-            "    int body, index;\n"
-            "    DsCudaRate rate;\n"
-            "    int bytes, parts;\n"
-            "    const char *name;\n"
-            "} DsCudaPointer;\n"
-            "#endif\n\n");
-}
-
 static const char *host_rate(Rate rate)
 {
     if (rate_is_element(rate)) return "ELEMENT";
@@ -246,21 +156,135 @@ static void module_tables(StrBuf *out, const CudaModule *m)
     sb_puts(out, "};\n");
 }
 
-bool emit_cuda_h(const Plan *p, const Variant *v, StrBuf *h_text)
+/* ---- which body ------------------------------------------------------------------------------ */
+
+/* Functions of C that are exact, as ours are. */
+static const char *host_function(Op op)
 {
-    CudaModule m = cuda_module(h_text->arena, p, v);
-    const char *big = emit_upper(m.a, m.name);
+    return op == OP_ABS ? "fabs" : op == OP_SQRT ? "sqrt" : op == OP_FLOOR ? "floor" : NULL;
+}
+
+static bool is_plain(Op op)
+{
+    return host_function(op) || op == OP_MOD || !strstr(op_info[op].expr, "FN(");
+}
+
+static bool *choice_values(const CudaModule *m)
+{
+    const IrBody *b = m->p->m->select;
+    bool *used = ARENA_ARRAY(m->a, bool, b ? b->n + 1 : 1);
+    for (uint32_t i = 0; b && i < b->nstores; i++) {
+        used[b->stores[i].value] = true;
+        if (b->stores[i].guard != IR_NONE) used[b->stores[i].guard] = true;
+    }
+    for (uint32_t i = b ? b->n : 0; i-- > 0;) {
+        for (int k = 0; used[i] && k < ir_arity(&b->ins[i]); k++) used[b->ins[i].arg[k]] = true;
+    }
+    return used;
+}
+
+/* The name of an operation of `select` that C cannot do with our bits; NULL: none. */
+static const char *not_plain(const CudaModule *m)
+{
+    const IrBody *b = m->p->m->select;
+    const bool *used = choice_values(m);
+    for (uint32_t i = 0; b && i < b->n; i++)
+        if (used[i] && b->ins[i].op < IR_CONST && !is_plain((Op)b->ins[i].op))
+            return op_info[b->ins[i].op].name;
+    return NULL;
+}
+
+static void choice_value(StrBuf *out, const CudaModule *m, uint32_t i)
+{
+    const IrBody *b = m->p->m->select;
+    const Ins *ins = &b->ins[i];
+    unsigned x = (unsigned)ins->arg[0], y = (unsigned)ins->arg[1];
+    sb_printf(out, "    const %s v%u = ", emit_type(&emit_style_c, (DType)ins->dtype), (unsigned)i);
+    if (ins->op == IR_CONST)
+        emit_literal(out, ins->lit.num, (DType)ins->dtype);
+    else if (ins->op == IR_LOAD)
+        sb_printf(out, "(double)%s", m->p->m->slots[ins->lit.slot].name);
+    else if (ins->op == IR_ROUND)
+        sb_printf(out, "(float)v%u", x);
+    else if (ins->op == IR_MOD)
+        sb_printf(out, "v%u - v%u * floor(v%u / v%u)", x, y, x, y);
+    else if (host_function((Op)ins->op))
+        sb_printf(out, "%s(v%u)", host_function((Op)ins->op), x);
+    else
+        emit_ins_text(out, b, ins);
+    sb_puts(out, ";\n");
+}
+
+/* NAME_choose: the body that a shape runs, and the elements of its blocks. */
+static void choose_function(StrBuf *out, const CudaModule *m)
+{
+    const IrBody *b = m->p->m->select;
+    const bool *used = choice_values(m);
+    const char *other = not_plain(m);
+    if (other) {
+        sb_printf(out,
+                  "/* Which body a tensor runs depends on %s(…), which has no exact counterpart in "
+                  "C: `choose` below does not compile. */\n",
+                  other);
+    }
+    sb_printf(out,
+              "/* The body that a tensor runs, and how many elements a block of its has. */\n"
+              "static inline int %s_choose(int ndim, const int64_t *shape, int64_t *block)\n{\n"
+              "    const DsCudaTensorRow last = ds_cuda_dims(DS_VIEW_MATRIX, ndim, shape, 1);\n"
+              "    const int64_t numel = last.numel, rows = ndim > 1 ? shape[ndim - 2] : 1;\n"
+              "    const int64_t cols = ndim > 1 ? shape[ndim - 1] : numel, mats = ndim > 2 && "
+              "numel == 0 ? 0 : last.mats;\n"
+              "    const int64_t first = ndim > 0 ? shape[0] : 1;\n"
+              "    double arm = 0, size = 1;\n"
+              "    (void)numel, (void)rows, (void)cols, (void)mats, (void)first;\n",
+              m->name);
+    for (uint32_t i = 0; b && i < b->n; i++)
+        if (used[i]) choice_value(out, m, i);
+    for (uint32_t i = 0; b && i < b->nstores; i++) {
+        sb_puts(out, "    ");
+        if (b->stores[i].guard != IR_NONE)
+            sb_printf(out, "if (v%u) ", (unsigned)b->stores[i].guard);
+        sb_printf(out, "%s = v%u;\n",
+                  m->p->m->slots[b->stores[i].slot].kind == SLOT_ARM ? "arm" : "size",
+                  (unsigned)b->stores[i].value);
+    }
+    sb_puts(out, "    *block = (int64_t)size;\n    return (int)arm;\n}\n\n");
+}
+
+static bool needs_math(const CudaModule *m)
+{
+    const IrBody *b = m->p->m->select;
+    const bool *used = choice_values(m);
+    for (uint32_t i = 0; b && i < b->n; i++)
+        if (used[i] && b->ins[i].op < IR_CONST && strstr(op_info[b->ins[i].op].expr, "FN("))
+            return true;
+    return false;
+}
+
+bool emit_cuda_h(const Plan *const *plans, size_t n, const DType *storage, StrBuf *h_text)
+{
+    Arena *a = h_text->arena;
+    CudaModule first = cuda_module(a, plans[0], storage);
+    const char *big = emit_upper(a, first.name);
+    bool math = false;
+    for (size_t i = 0; i < n; i++) {
+        CudaModule m = cuda_module(a, plans[i], storage);
+        sb_printf(h_text, "%s%s: how to launch the kernels of its CUDA text from the driver API%s\n *\n",
+                  i ? " *\n * " : "/* ", m.name, i ? "." : "; generated by dsoptc.");
+        emit_block_comment(h_text, plans[i], " * ");
+        math |= needs_math(&m);
+    }
     sb_printf(h_text,
-              "/* %s: how to launch the kernels of its CUDA text from the driver API; generated by "
-              "dsoptc.\n *\n",
-              m.name);
-    emit_block_comment(h_text, p, " * ");
-    sb_printf(h_text,
-              " */\n#ifndef %s_DSOPT_CUDA_H\n#define %s_DSOPT_CUDA_H\n#include <stdint.h>\n\n", big,
-              big);
-    host_tables(h_text);
-    emit_places_enum(h_text, p, v, m.name);
-    module_tables(h_text, &m);
+              " */\n#ifndef %s_DSOPT_CUDA_H\n#define %s_DSOPT_CUDA_H\n%s#include <stdint.h>\n\n", big,
+              big, math ? "#include <math.h>\n" : "");
+    const EmbeddedFile *f = embed_find(ds_texts, ds_texts_count, "cuda_host.h");
+    sb_puts(h_text, f ? f->text : "");
+    for (size_t i = 0; i < n; i++) {
+        CudaModule m = cuda_module(a, plans[i], storage);
+        emit_places_enum(h_text, plans[i], m.variants[0], m.name);
+        module_tables(h_text, &m);
+        choose_function(h_text, &m);
+    }
     sb_puts(h_text, "#endif\n");
     return true;
 }

@@ -41,8 +41,8 @@ static inline IrModule *rule_from_ir(Arena *a, const char *name)
     return m;
 }
 
-static inline IrModule *rule_from_stdlib_with(Arena *a, const char *name, const char *define,
-                                              bool guard)
+/* The modules of all entry points, the step first. */
+static inline Modules rule_modules(Arena *a, const char *name, const char *define, bool guard)
 {
     const EmbeddedFile *file = embed_find(ds_stdlib, ds_stdlib_count, name);
     SourceSet *sources = ARENA_NEW(a, SourceSet);
@@ -51,11 +51,18 @@ static inline IrModule *rule_from_stdlib_with(Arena *a, const char *name, const 
     FrontendOptions o = {.defines = &define, .ndefines = define != NULL};
     if (strstr(file->text, "(inner: rule")) o.rule = arena_printf(a, "%s(adamw)", name);
     int at = source_add(sources, name, file->text, file->length);
-    IrModule *m = compile_source(a, &d, at, &o, guard);
+    Modules all;
+    bool ok = compile_entries(a, &d, at, &o, guard, &all);
     StrBuf messages = {.arena = a};
     diag_render(&d, &messages, false);
-    REQUIRE(m, "%s: %s", name, messages.text ? messages.text : "no module");
-    return m;
+    REQUIRE(ok && all.n, "%s: %s", name, messages.text ? messages.text : "no module");
+    return all;
+}
+
+static inline IrModule *rule_from_stdlib_with(Arena *a, const char *name, const char *define,
+                                              bool guard)
+{
+    return rule_modules(a, name, define, guard).m[0];
 }
 
 static inline IrModule *rule_from_stdlib(Arena *a, const char *name, bool guard)
@@ -76,18 +83,7 @@ static inline Variant *rule_variant_of(Arena *a, const Plan *p, uint32_t body, c
 
 static inline Modules rule_entries(Arena *a, const char *name)
 {
-    const EmbeddedFile *file = embed_find(ds_stdlib, ds_stdlib_count, name);
-    SourceSet *sources = ARENA_NEW(a, SourceSet);
-    sources->arena = a;
-    DiagSink d = {.arena = a, .sources = sources};
-    FrontendOptions o = {0};
-    Modules modules;
-    int at = source_add(sources, name, file->text, file->length);
-    bool ok = compile_entries(a, &d, at, &o, false, &modules);
-    StrBuf messages = {.arena = a};
-    diag_render(&d, &messages, false);
-    REQUIRE(ok, "%s: %s", name, messages.text ? messages.text : "no modules");
-    return modules;
+    return rule_modules(a, name, NULL, false);
 }
 
 static inline Variant *rule_variant(Arena *a, const Plan *p, const char *storage)

@@ -1,5 +1,6 @@
 /* shim_run.h - runs the launches that the generated header lists, as a driver-API program would.
- * LAUNCHES names its table. */
+ * LAUNCHES names its table, POINTERS and VIEWS those of buffers and views, CHOOSE the function that
+ * says which body a shape runs. */
 #include SHIM_H
 
 static_assert(sizeof(DsCudaRow) == sizeof(DsRow) &&
@@ -75,4 +76,25 @@ extern "C" int shim_step(const ShimStep *s)
         launch(s->grid, 1, call_rows, &c);
     }
     return 0;
+}
+
+/* What the header says of a shape: its body; rows, cols, mats, tiles, numel; rows of the table; bytes
+ * of a buffer. */
+extern "C" int shim_shape(int ndim, const int64_t *shape, int64_t tensor, int64_t *dims, void *rows,
+                          int64_t *nrows)
+{
+    int64_t block = 1;
+    const int body = CHOOSE(ndim, shape, &block);
+    const DsCudaTensorRow t = ds_cuda_dims(VIEWS[body], ndim, shape, block);
+    const int64_t all[5] = {t.rows, t.cols, t.mats, t.tiles, t.numel};
+    memcpy(dims, all, sizeof all);
+    *nrows = ds_cuda_rows(VIEWS[body], &t, tensor, (DsCudaRow *)rows);
+    return body;
+}
+extern "C" int64_t shim_bytes(int body, int index, const int64_t *dims)
+{
+    const DsCudaTensorRow t = {{0, 0, 0, 0}, 0, dims[0], dims[1], dims[2], dims[3], body, dims[4]};
+    for (const DsCudaPointer &p : POINTERS)
+        if (p.body == body && p.index == index) return ds_cuda_bytes(&p, &t);
+    return -1;
 }

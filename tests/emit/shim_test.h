@@ -22,17 +22,50 @@ static const SceneShape cuda_shapes[] = {
     {2, {1, 700}},     {2, {40, 64}},   {1, {4097}}};
 enum { CUDA_SHAPES = sizeof cuda_shapes / sizeof *cuda_shapes };
 
-/* Buffers of reductions in the layout of the device. */
-static inline void cuda_buffers(Scene *s)
+/* The functions of the generated header. */
+typedef struct CudaHost {
+    int (*step)(const struct ShimStep *);
+    int (*shape)(int ndim, const int64_t *shape, int64_t tensor, int64_t *dims, void *rows,
+                 int64_t *nrows);
+    int64_t (*bytes)(int body, int index, const int64_t *dims);
+} CudaHost;
+
+static inline CudaHost cuda_host(void *library, const char *what)
+{
+    CudaHost h;
+    *(void **)&h.step = dlsym(library, "shim_step");
+    *(void **)&h.shape = dlsym(library, "shim_shape");
+    *(void **)&h.bytes = dlsym(library, "shim_bytes");
+    REQUIRE(h.step && h.shape && h.bytes, "%s: the shim lacks something", what);
+    return h;
+}
+
+/* Buffers of reductions, as large as the header says; and whether it says the same of shapes and
+ * tables as the compiler's own. */
+static inline void cuda_buffers(Scene *s, const CudaHost *h, const char *what)
 {
     for (size_t i = 0; i < s->n; i++) {
         const ViewDims *d = &s->dims[i];
-        uint32_t body = s->x.tensors[i].body;
-        for (uint32_t k = 0; k < s->p->nvectors[body]; k++) {
-            const PlanVector *v = &s->p->vectors[body][k];
-            int64_t parts = v->rate & AXIS_COL ? d->tiles : v->rate == RATE_MATRIX ? 1 : d->strips;
-            int64_t n = view_length(d, v->rate) * (v->partials && parts > 1 ? 1 + parts : 1);
-            s->x.tensors[i].ptr[v->index] = scene_memory(s, (size_t)n, 8, 0);
+        const DsTensorRow *r = &s->tensors[i];
+        const ExecTensor *t = &s->x.tensors[i];
+        int64_t dims[5], n = 0, want = (int64_t)view_rows(d, (int64_t)i, NULL);
+        DsRow *got = ARENA_ARRAY(s->a, DsRow, want + 1), *rows = ARENA_ARRAY(s->a, DsRow, want + 1);
+        int body = h->shape(s->shapes[i].ndim, s->shapes[i].dim, (int64_t)i, dims, NULL, &n);
+        CHECK((uint32_t)body == t->body && n == want, "%s: tensor %zu: body %d, %ld rows", what, i,
+              body, (long)n);
+        if ((uint32_t)body != t->body || n != want || t->numel == 0) continue;
+        h->shape(s->shapes[i].ndim, s->shapes[i].dim, (int64_t)i, dims, got, &n);
+        view_rows(d, (int64_t)i, rows);
+        CHECK(memcmp(got, rows, (size_t)n * sizeof *rows) == 0, "%s: rows of tensor %zu", what, i);
+        CHECK(dims[0] == r->rows && dims[1] == r->cols && dims[2] == r->mats &&
+                  dims[3] == r->tiles && dims[4] == t->numel,
+              "%s: dims of tensor %zu", what, i);
+        for (uint32_t k = 0; k < s->p->nvectors[t->body]; k++) {
+            uint32_t index = s->p->vectors[t->body][k].index;
+            int64_t bytes = h->bytes(body, (int)index, dims);
+            REQUIRE(bytes > 0, "%s: no buffer %u", what, index);
+            t->ptr[index] = arena_alloc(s->a, (size_t)bytes);
+            memset(t->ptr[index], 0x7b, (size_t)bytes);
         }
     }
 }
@@ -123,19 +156,17 @@ static inline void cuda_run(void *library, const CudaModule *m, size_t first, si
                             unsigned grid, const char *what)
 {
     Arena a = {0};
-    int (*step)(const struct ShimStep *);
-    *(void **)&step = dlsym(library, "shim_step");
-    REQUIRE(step, "%s: no shim_step", what);
+    CudaHost h = cuda_host(library, what);
     Scene got = cuda_scene(&a, m->p, m->variants, first, n);
     Scene want = cuda_scene(&a, m->p, m->variants, first, n);
-    cuda_buffers(&got);
+    cuda_buffers(&got, &h, what);
     for (int k = 0; k < 3; k++) {
         uint64_t same = scene_seed;
         cuda_refill(&got, k);
         scene_seed = same;
         cuda_refill(&want, k);
         struct ShimStep s = cuda_tables(&got, library, grid);
-        int missing = step(&s);
+        int missing = h.step(&s);
         REQUIRE(missing == 0, "%s: launch %d names a kernel that is not there", what, missing);
         REQUIRE(interp_step(m->p->m, &want.x), "out of memory");
         const char *difference = scene_difference(&got, &want);
@@ -151,15 +182,16 @@ static inline void cuda_bits_of(Arena *a, const IrModule *m, const char *storage
     static size_t first;
     const Plan *p = plan_make(a, m);
     const Variant *v = rule_variant(a, p, storage);
-    CudaModule module = cuda_module(a, p, v);
+    CudaModule module = cuda_module(a, p, v->storage);
     const char *what = arena_printf(a, "%s [%s] as CUDA", m->name, storage);
     StrBuf text = {.arena = a}, why = {.arena = a};
     sb_printf(&text, "#include \"%s/tests/emit/shim_device.h\"\n", DSOPT_SOURCE_DIR);
-    REQUIRE(emit_cuda(p, v, &text) && emit_cuda_h(p, v, &text), "%s: no text", what);
+    REQUIRE(emit_cuda(&p, 1, v->storage, &text) && emit_cuda_h(&p, 1, v->storage, &text), "%s: no text", what);
     sb_printf(&text,
-              "#define LAUNCHES %s_launches\n#define SHIM_H \"%s/tests/emit/shim.h\"\n#include "
-              "\"%s/tests/emit/shim_run.h\"\n",
-              module.name, DSOPT_SOURCE_DIR, DSOPT_SOURCE_DIR);
+              "#define LAUNCHES %s_launches\n#define POINTERS %s_pointers\n#define VIEWS %s_views\n"
+              "#define CHOOSE %s_choose\n#define SHIM_H \"%s/tests/emit/shim.h\"\n"
+              "#include \"%s/tests/emit/shim_run.h\"\n",
+              module.name, module.name, module.name, module.name, DSOPT_SOURCE_DIR, DSOPT_SOURCE_DIR);
     char *path = arena_printf(a, "%s/shim-%ld.so", DSOPT_BUILD_DIR, (long)getpid());
     bool ok = cc_compile(text.text, path, true, "g++ -x c++ -std=c++17 -O1 -w", &why);
     CHECK(ok, "%s: %s", what, why.text);

@@ -26,7 +26,8 @@ int main(int argc, char **argv)
     for (size_t i = 0; i < ds_stdlib_count; i++) {
         if (!strstr(ds_stdlib[i].text, "\noptimizer ")) continue;
         if (!all && !(one && strcmp(ds_stdlib[i].name, argv[1]) == 0)) continue;
-        cuda_bits(&a, rule_from_stdlib(&a, ds_stdlib[i].name, false), "");
+        Modules entries = rule_modules(&a, ds_stdlib[i].name, NULL, false);
+        for (size_t k = 0; k < entries.n; k++) cuda_bits(&a, entries.m[k], "");
         cuda_bits(&a, rule_from_stdlib(&a, ds_stdlib[i].name, true), "p=bf16,g=bf16");
     }
     arena_free(&a);
