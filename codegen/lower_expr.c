@@ -262,7 +262,8 @@ static IrRef population(Lower *l, const Expr *e, IrRef x, Rate rate, Rate scope)
     }
     bool all = scope == RATE_GLOBAL && l->guard == IR_NONE && !l->arms;
     if (all && rate_is_element(rate)) return lower_property(l, "numel_all");
-    return reduce(l, e, RED_SUM, count_in_tensor(l, rate), IR_NONE, scope, 1);
+    IrRef n = count_in_tensor(l, rate); /* [r, ..] has one matrix: a constant */
+    return reduce(l, e, RED_SUM, ir_spread(&l->b, n, RATE_TENSOR), IR_NONE, scope, 1);
 }
 
 /* Makes x vary as its type says, where a constant or an arm made it coarser. */
