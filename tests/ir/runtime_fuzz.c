@@ -5,7 +5,8 @@
  * run: variants by storage, classes, rows, threads. One tensor in three has no gradient in the
  * second step; sizes are 0, 1, odd, more than a chunk.
  *
- *   in:  runtime_fuzz [COUNT [SEED [cc]]]  cc: standalone C, too, at a compiler run per module
+ *   in:  runtime_fuzz [COUNT [SEED [cc [KINDS]]]]   cc: standalone C, too, at a compiler run per
+ *        module (-: without); KINDS: of random_module.h
  *   out: the module that differs, as text, and where */
 #include "random_module.h"
 #include "runtime/internal.h"
@@ -46,6 +47,7 @@ static bool open_side(Side *s, int which)
 
 typedef struct Case {
     const char *text; /* of the module */
+    Shape shape[T];
     int64_t numel[T];
     DType dtype[T], grad[T], state[2];
 } Case;
@@ -58,7 +60,12 @@ static void load(Side *s, const Case *c)
     Arena *a = &s->program->arena;
     IrModule *m = must_parse(a, c->text);
     DType *storage = ARENA_ARRAY(a, DType, m->nelem);
-    for (uint32_t e = 0; e < m->nelem; e++) storage[e] = e < 2 ? DT_COUNT : c->state[e % 2];
+    for (uint32_t i = 0; i < m->nslots; i++) {
+        const Slot *s = &m->slots[i];
+        if (s->level == LEVEL_NONE && s->kind == SLOT_STATE)
+            storage[s->index] = rate_is_element(s->rate) ? c->state[s->index % 2] : s->dtype;
+    }
+    storage[0] = storage[1] = DT_COUNT;
     for (int guarded = 0; guarded < 2; guarded++)
         s->program->modules[guarded] = (ProgramModule){.m = m, .storage = storage};
 }
@@ -71,8 +78,8 @@ static void create(Side *s, const Case *c)
         tensors[t] = (dsopt_tensor){.size = sizeof *tensors,
                                     .name = names[t],
                                     .group = t % 2 ? "two" : "one",
-                                    .ndim = 1,
-                                    .shape = &c->numel[t],
+                                    .ndim = c->shape[t].ndim,
+                                    .shape = c->shape[t].size,
                                     .param = s->p[t],
                                     .grad = s->g[t],
                                     .dtype = public_dtype[c->dtype[t]],
@@ -80,6 +87,8 @@ static void create(Side *s, const Case *c)
     }
     dsopt_status st = dsopt_optimizer_create(s->ctx, s->program, tensors, T, &s->opt);
     REQUIRE(st == DSOPT_OK, "create: %s\n%s", dsopt_error_message(s->ctx), c->text);
+    if (ir_slot_find(s->opt->m, SLOT_INPUT, "x") >= 0)
+        REQUIRE(dsopt_set_input(s->opt, "x", 0.375) == DSOPT_OK, "%s", dsopt_error_message(s->ctx));
 }
 
 static void fill(Side *s, const Case *c, bool gradients, uint64_t state)
@@ -111,7 +120,8 @@ static const char *difference(Arena *a, const Side *x, const Side *y)
                 return arena_printf(a, "%s of live tensor %zu is %a, not %a", s->name, t,
                                     ey->tensors[t].block[s->index], ex->tensors[t].block[s->index]);
         for (size_t t = 0; s->level == LEVEL_NONE && t < ex->ntensors; t++) {
-            for (int64_t k = 0; k < ex->tensors[t].numel; k++) {
+            if (!ex->tensors[t].ptr[s->index]) continue; /* of other bodies */
+            for (int64_t k = 0; k < exec_count(&ex->tensors[t], s->rate); k++) {
                 double vx =
                     elem_get(ex->tensors[t].ptr[s->index], ex->tensors[t].storage[s->index], k);
                 double vy =
@@ -141,8 +151,14 @@ static void random_case(Arena *a, Case *c)
     REQUIRE(m, "%s", why.text);
     c->text = print_module(a, m);
     static const int64_t some_sizes[] = {0, 1, 63, 127, 128, 129, 1000, 4096, 4097, 9000};
+    static const Shape some_shapes[] = {
+        {2, {1, 300}}, {2, {300, 1}},     {3, {3, 17, 5}}, {2, {33, 260}},  {2, {18, 4097}},
+        {0, {0}},      {4, {2, 3, 4, 5}}, {2, {0, 7}},     {2, {100, 100}}, {3, {2, 1, 4200}}};
     for (int t = 0; t < T; t++) {
-        c->numel[t] = some_sizes[pick(pick(4) ? 7 : 10)];
+        c->shape[t] = (Shape){1, {some_sizes[pick(pick(4) ? 7 : 10)]}};
+        if ((random_kinds & RANDOM_VECTORS) && pick(3)) c->shape[t] = some_shapes[pick(10)];
+        c->numel[t] = 1;
+        for (int k = 0; k < c->shape[t].ndim; k++) c->numel[t] *= c->shape[t].size[k];
         c->dtype[t] = three[pick(4) % 3];
         c->grad[t] = three[pick(4) % 3];
     }
@@ -156,11 +172,14 @@ int main(int argc, char **argv)
     uint64_t first = argc > 2 ? strtoull(argv[2], NULL, 10) : 1;
     Side s[SIDES] = {0};
     bool open[SIDES];
-    for (int k = 0; k < SIDES; k++) open[k] = (argc > 3 || k < SIDES - 1) && open_side(&s[k], k);
+    bool cc = argc > 3 && strcmp(argv[3], "-") != 0;
+    unsigned kinds = argc > 4 ? (unsigned)atoi(argv[4]) : RANDOM_ALL;
+    for (int k = 0; k < SIDES; k++) open[k] = (cc || k < SIDES - 1) && open_side(&s[k], k);
     for (long i = 0; i < count && check_failures < 3; i++) {
         Arena a = {0};
         Case c;
         seed = (first + (uint64_t)i) * 0x9e3779b97f4a7c15u;
+        random_kinds = i % 4 ? kinds : kinds & pick(RANDOM_ALL + 1);
         random_case(&a, &c);
         uint64_t values = seed;
         for (int k = 0; k < SIDES; k++) {
