@@ -161,11 +161,13 @@ static void read_vectors(const CudaKernel *c)
     if (!rows && !cols) return;
     sb_puts(out, "                const int ds_q = ds_has ? i + c : 0;\n");
     if (rows && !c->lines)
-        sb_puts(out, "                const long long ds_r = row.row + ds_run + ds_q / ds_width;\n");
+        sb_puts(out,
+                "                const long long ds_r = row.row + ds_run + ds_q / ds_width;\n");
     if (cols)
-        sb_printf(out,
-                  "                const long long ds_c = row.matrix * t->cols + row.col + ds_q%s;\n",
-                  c->lines ? "" : " % ds_width");
+        sb_printf(
+            out,
+            "                const long long ds_c = row.matrix * t->cols + row.col + ds_q%s;\n",
+            c->lines ? "" : " % ds_width");
     for (uint32_t i = 0; i < c->info.nvectors; i++) {
         IrRef ref = c->info.vectors[i];
         if (!is_column(c, ref) && c->lines) continue;
@@ -201,9 +203,8 @@ static void compute_values(const CudaKernel *c)
         const KernelStore *ks = &c->k->stores[i];
         const char *value = arena_printf(c->a, "v%u", (unsigned)ks->value);
         DType storage = emit_elem_storage(c->p, c->v, ks->elem);
-        sb_printf(out, "                out_%s[c] = %s%s;\n",
-                  emit_elem_name(c->a, c->p, ks->elem), storage == DT_F32 ? "(float)" : "",
-                  emit_narrowed(c->a, storage, value));
+        sb_printf(out, "                out_%s[c] = %s%s;\n", emit_elem_name(c->a, c->p, ks->elem),
+                  storage == DT_F32 ? "(float)" : "", emit_narrowed(c->a, storage, value));
     }
 }
 
@@ -231,8 +232,8 @@ static void reduce_four(const CudaKernel *c)
     for (uint32_t i = 0; i < c->k->nreduces; i++) {
         const Ins *ins = cuda_reduction(c->p, kernel_reduce(c, i));
         const char *x = arena_printf(c->a, "(ds_d)v%u", (unsigned)ins->arg[0]);
-        const char *y = ir_arity(ins) > 1 ? arena_printf(c->a, "(ds_d)v%u", (unsigned)ins->arg[1])
-                                          : "0.0";
+        const char *y =
+            ir_arity(ins) > 1 ? arena_printf(c->a, "(ds_d)v%u", (unsigned)ins->arg[1]) : "0.0";
         const char *in = "                    ";
         if (to_cols(c, i)) {
             sb_printf(out, "%sds_d ds_a%u = ds_line ? ds_d(ds_col%u[i + c]) : ds_d(%s);\n", in,
@@ -261,17 +262,18 @@ static void rotate_four(const CudaKernel *c)
     StrBuf *out = c->out;
     if (!c->lines || !c->lanes) return;
     sb_puts(out, "#pragma unroll\n            for (int c = 0; c < 4; c++) {\n"
-                 "                const int ds_o = (4 * thread + c - ds_from - ds_i) & 127;\n"
-                 "                const int ds_k = (c - ds_from) & 3;\n"
+                 "                const int ds_o = (4 * thread + c - ds_skew - ds_i) & 127;\n"
+                 "                const int ds_k = (c - ds_skew) & 3;\n"
                  "                const bool ds_has = ds_i + ds_o < count;\n");
     for (uint32_t i = 0; i < c->k->nreduces; i++) {
         if (to_rows(c, i) || to_cols(c, i)) continue;
         const Ins *ins = cuda_reduction(c->p, kernel_reduce(c, i));
         unsigned n = (unsigned)i;
-        sb_printf(out,
-                  "                const ds_d ds_u%u = ds_from_thread(ds_pick(ds_x%u, ds_k), ds_o >> "
-                  "2);\n",
-                  n, n);
+        sb_printf(
+            out,
+            "                const ds_d ds_u%u = ds_from_thread(ds_pick(ds_x%u, ds_k), ds_o >> "
+            "2);\n",
+            n, n);
         if (ir_arity(ins) > 1)
             sb_printf(out,
                       "                const ds_d ds_w%u = ds_from_thread(ds_pick(ds_y%u, ds_k), "
@@ -291,7 +293,8 @@ static void four(const CudaKernel *c)
     sb_puts(out, "            const int left = count - i;\n");
     load_four(c);
     sb_puts(out, "#pragma unroll\n            for (int c = 0; c < 4; c++) {\n");
-    sb_printf(out, "                const bool ds_has = c < left%s;\n                (void)ds_has;\n",
+    sb_printf(out,
+              "                const bool ds_has = c < left%s;\n                (void)ds_has;\n",
               c->view && !c->lines ? " && i + c >= 0" : "");
     read_vectors(c);
     compute_values(c);
@@ -359,15 +362,17 @@ static void body_of_lines(const CudaKernel *c)
 {
     StrBuf *out = c->out;
     line_buffers(c);
-    sb_puts(out, "    const int ds_width = (int)row.width, ds_shift = 0;\n"
-                 "    const int ds_lines = row.runs > 1 ? (int)row.runs : ((int)row.count + ds_width "
-                 "- 1) / ds_width;\n");
-    if (c->lanes) sb_puts(out, "    int ds_from = 0;\n");
-    sb_puts(out, "    for (int ds_line = 0; ds_line < ds_lines; ds_line++) {\n"
-                 "        const long long ds_at = row.first + ds_line * (row.runs > 1 ? row.pitch : "
-                 "row.width);\n"
-                 "        const int count = ds_line + 1 < ds_lines ? ds_width : (int)row.last - "
-                 "(row.runs > 1 ? 0 : ds_line * ds_width);\n");
+    sb_puts(out,
+            "    const int ds_width = (int)row.width, ds_shift = 0;\n"
+            "    const int ds_lines = row.runs > 1 ? (int)row.runs : ((int)row.count + ds_width "
+            "- 1) / ds_width;\n");
+    if (c->lanes) sb_puts(out, "    int ds_skew = 0;\n");
+    sb_puts(out,
+            "    for (int ds_line = 0; ds_line < ds_lines; ds_line++) {\n"
+            "        const long long ds_at = row.first + ds_line * (row.runs > 1 ? row.pitch : "
+            "row.width);\n"
+            "        const int count = ds_line + 1 < ds_lines ? ds_width : (int)row.last - "
+            "(row.runs > 1 ? 0 : ds_line * ds_width);\n");
     for (uint32_t i = 0; i < c->info.nvectors; i++) {
         if (is_column(c, c->info.vectors[i])) continue;
         sb_puts(out, "        ");
@@ -383,7 +388,7 @@ static void body_of_lines(const CudaKernel *c)
     four(c);
     sb_puts(out, "        }\n");
     lanes_end(c, true);
-    if (c->lanes) sb_puts(out, "        ds_from = (ds_from + count) & 127;\n");
+    if (c->lanes) sb_puts(out, "        ds_skew = (ds_skew + count) & 127;\n");
     sb_puts(out, "    }\n");
 }
 
@@ -404,9 +409,8 @@ static void body_of_runs(const CudaKernel *c)
         sb_puts(out, "    {\n        const long long ds_at = row.first;\n"
                      "        const int count = (int)row.count, ds_shift = 0;\n");
     pointers(c);
-    sb_puts(out, c->view
-                     ? "        for (int i = 4 * thread - ds_shift; i < count; i += width) {\n"
-                     : "        for (int i = 4 * thread; i < count; i += width) {\n");
+    sb_puts(out, c->view ? "        for (int i = 4 * thread - ds_shift; i < count; i += width) {\n"
+                         : "        for (int i = 4 * thread; i < count; i += width) {\n");
     four(c);
     sb_puts(out, "        }\n    }\n");
 }
@@ -529,8 +533,10 @@ CudaLaunch *cuda_launches(const CudaModule *m, uint32_t *n)
             list[(*n)++] = (CudaLaunch){CUDA_ALL, ph, arena_printf(a, "all%d", ph), false};
     }
     int end = p->nphases + 1;
-    if (has_vectors(p, end, false)) list[(*n)++] = (CudaLaunch){CUDA_VECTORS, end, "vcommit", false};
-    if (has_vectors(p, end, true)) list[(*n)++] = (CudaLaunch){CUDA_VECTORS, end, "vcommit_matrix", true};
+    if (has_vectors(p, end, false))
+        list[(*n)++] = (CudaLaunch){CUDA_VECTORS, end, "vcommit", false};
+    if (has_vectors(p, end, true))
+        list[(*n)++] = (CudaLaunch){CUDA_VECTORS, end, "vcommit_matrix", true};
     if (p->ncommit) list[(*n)++] = (CudaLaunch){CUDA_SCALARS, end, "commit", false};
     return list;
 }

@@ -262,7 +262,7 @@ static void assign_places(PlanWork *w)
             for (int k = 0; k < ir_arity(ins) && reduce_from(b, ins) != FROM_ELEMENTS; k++) {
                 IrRef x = ins->arg[k];
                 if (b->ins[x].op == IR_CONST && place[x].level == LEVEL_NONE)
-                    place[x] = (Place){LEVEL_TENSOR, w->p->block_size[LEVEL_TENSOR]++};
+                    place[x] = (Place){LEVEL_GLOBAL, w->p->block_size[LEVEL_GLOBAL]++};
             }
         } else if (crosses[i] && is_computed(ins) && level[i] != LEVEL_NONE) {
             place[i] = (Place){level[i], w->p->block_size[level[i]]++};

@@ -49,16 +49,16 @@ for rule in readme language; do
 done
 echo "rules: accepted"
 
-"$build/bin/dsoptc" adamw -o adamw.cu
-indented "CUresult adamw_enqueue" "$source/docs/outputs.md" >launch.c
-[ -s launch.c ] || fail "outputs.md: no adamw_enqueue"
+"$build/bin/dsoptc" adafactor -o adafactor.cu
+indented "CUresult adafactor_enqueue" "$source/docs/outputs.md" >launch.c
+[ -s launch.c ] || fail "outputs.md: no adafactor_enqueue"
 cuda=${CUDA_HOME:-${CUDA_PATH:-/usr/local/cuda}}/include
 if [ -e "$cuda/cuda.h" ]; then
     $cc -std=c11 -Wall -Wextra -Werror -I. -isystem "$cuda" -c launch.c ||
-        fail "outputs.md: adamw_enqueue does not compile"
-    echo "outputs.md: adamw_enqueue compiles"
+        fail "outputs.md: adafactor_enqueue does not compile"
+    echo "outputs.md: adafactor_enqueue compiles"
 else
-    echo "not run: outputs.md's adamw_enqueue, there is no $cuda/cuda.h"
+    echo "not run: outputs.md's adafactor_enqueue, there is no $cuda/cuda.h"
 fi
 
 # Pages that are named in backticks are there: `docs/x.md`, `bench/README.md`, or `x.md` of docs.
