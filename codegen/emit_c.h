@@ -51,6 +51,9 @@ bool emit_c_reads(const Plan *p, uint32_t slot); /* whether the step depends on 
 /* ---- parts of the step of a rule that works by shape (emit_c_shape.c) ---- */
 /* Several bodies, or one that has rows, columns or blocks: NAME_step takes the shape and `work`. */
 bool emit_c_is_shaped(const Plan *p);
+/* The answers about the tensor's name that decide its arm: parameters (type "int ") or arguments
+ * (""), each behind a comma. */
+void emit_c_select_names(StrBuf *out, const Plan *p, const char *type);
 void emit_c_view(StrBuf *out); /* types and functions that several such steps share */
 void emit_c_shaped_step(StrBuf *out, const Plan *p, const Variant *const *variants);
 void emit_c_work_prototype(StrBuf *out, const Plan *p);

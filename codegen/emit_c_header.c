@@ -26,6 +26,17 @@ static const char *slot_what(const Slot *s)
     }
 }
 
+/* A text in quotes that cannot end the comment it stands in. */
+static void put_in_comment(StrBuf *out, const char *text)
+{
+    StrBuf quoted = {.arena = out->arena};
+    ir_put_quoted(&quoted, text);
+    for (const char *s = quoted.text; *s; s++) {
+        bool marks = (s[0] == '*' && s[1] == '/') || (s[0] == '/' && s[1] == '*');
+        sb_printf(out, marks ? "%c " : "%c", *s);
+    }
+}
+
 void emit_block_comment(StrBuf *out, const Plan *p, const char *lead)
 {
     for (int l = 0; l < LEVEL_COUNT; l++) {
@@ -39,6 +50,10 @@ void emit_block_comment(StrBuf *out, const Plan *p, const char *lead)
             const Slot *s = &p->m->slots[i];
             if (!rate_is_scalar(s->rate) || s->level != l) continue;
             sb_printf(out, "%s  [%u] %s, %s", lead, (unsigned)s->index, s->name, slot_what(s));
+            if (ir_asks_name(s)) {
+                sb_puts(out, strcmp(s->name, "name_like") == 0 ? ": name ~ " : ": name == ");
+                put_in_comment(out, s->path);
+            }
             if (s->kind == SLOT_HYPER && s->has_default) {
                 sb_puts(out, ", ");
                 emit_decimal(out, s->def);

@@ -368,12 +368,15 @@ static void choose_function(StrBuf *out, const Plan *p)
     static const char *const views[] = {"DS_FLAT", "DS_MATRIX", "DS_FIRST", "DS_BLOCK"};
     const IrBody *b = p->m->select;
     sb_printf(out,
-              "static int %s_choose(int ndim, const int64_t *shape, ds_dims *out)\n{\n"
+              "static int %s_choose(int ndim, const int64_t *shape, ds_dims *out",
+              emit_prefix(out->arena, p));
+    emit_c_select_names(out, p, "int ");
+    sb_puts(out,
+              ")\n{\n"
               "    const ds_dims d = ds_view_of(DS_FLAT, ndim, shape, 1);\n"
               "    const int64_t numel = d.numel;\n"
               "    double arm = 0, block = 1;\n"
-              "    (void)numel, (void)block;\n",
-              emit_prefix(out->arena, p));
+              "    (void)numel, (void)block;\n");
     bool *used = ARENA_ARRAY(out->arena, bool, b ? b->n + 1 : 1);
     for (uint32_t i = 0; b && i < b->nstores; i++) used[b->stores[i].value] = true;
     for (uint32_t i = b ? b->n : 0; i-- > 0;) {
@@ -386,6 +389,8 @@ static void choose_function(StrBuf *out, const Plan *p)
                   (unsigned)i);
         if (ins->op == IR_CONST)
             emit_literal(out, ins->lit.num, (DType)ins->dtype);
+        else if (ins->op == IR_LOAD && ir_asks_name(&p->m->slots[ins->lit.slot]))
+            sb_printf(out, "%s != 0", emit_slot_name(out->arena, p, ins->lit.slot));
         else if (ins->op == IR_LOAD)
             sb_puts(out, property_text(p->m->slots[ins->lit.slot].name));
         else if (ins->op == IR_ROUND)
@@ -407,7 +412,9 @@ static void choose_function(StrBuf *out, const Plan *p)
 
 void emit_c_work_prototype(StrBuf *out, const Plan *p)
 {
-    sb_printf(out, "int64_t %s_work(int ndim, const int64_t *shape)", emit_c_entry(out->arena, p));
+    sb_printf(out, "int64_t %s_work(int ndim, const int64_t *shape", emit_c_entry(out->arena, p));
+    emit_c_select_names(out, p, "int ");
+    sb_puts(out, ")");
 }
 
 /* Assigns `work` to the pointers of vectors and temporaries, or only counts. */
@@ -434,9 +441,10 @@ static void layout_function(StrBuf *out, const Plan *p, const Variant *const *va
     sb_puts(out, "    }\n    return at;\n}\n\n");
     emit_c_work_prototype(out, p);
     sb_printf(out,
-              "\n{\n    ds_dims d;\n    const int body = %s_choose(ndim, shape, &d);\n"
-              "    return %s_layout(body, &d, 0, 0) + 64;\n}\n\n",
-              emit_prefix(a, p), emit_prefix(a, p));
+              "\n{\n    ds_dims d;\n    const int body = %s_choose(ndim, shape, &d",
+              emit_prefix(a, p));
+    emit_c_select_names(out, p, "");
+    sb_printf(out, ");\n    return %s_layout(body, &d, 0, 0) + 64;\n}\n\n", emit_prefix(a, p));
 }
 
 static uint32_t most_pointers(const Plan *p, const Variant *const *variants)
@@ -456,9 +464,9 @@ void emit_c_shaped_step(StrBuf *out, const Plan *p, const Variant *const *varian
     choose_function(out, p);
     layout_function(out, p, variants);
     emit_c_step_prototype(out, p, variants[0]);
-    sb_printf(out, "\n{\n    ds_dims d;\n    const int body = %s_choose(ndim, shape, &d);\n",
-              prefix);
-    sb_puts(out, "    const int64_t numel = d.numel, rows = d.rows, cols = d.cols, mats = d.mats;\n"
+    sb_printf(out, "\n{\n    ds_dims d;\n    const int body = %s_choose(ndim, shape, &d", prefix);
+    emit_c_select_names(out, p, "");
+    sb_puts(out, ");\n    const int64_t numel = d.numel, rows = d.rows, cols = d.cols, mats = d.mats;\n"
                  "    (void)rows, (void)cols, (void)mats;\n"
                  "    if (numel <= 0)\n        return 0;\n");
     for (int l = 0; l < LEVEL_COUNT; l++)

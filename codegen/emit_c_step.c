@@ -50,11 +50,25 @@ static bool has_property(const Plan *p, const char *name)
     return slot >= 0 && emit_c_reads(p, (uint32_t)slot);
 }
 
+static bool select_reads(const IrBody *b, uint32_t slot)
+{
+    for (uint32_t i = 0; b && i < b->n; i++)
+        if (b->ins[i].op == IR_LOAD && b->ins[i].lit.slot == slot) return true;
+    return false;
+}
+
 /* Whether the tensor's name is as the rule asks: the caller says so. */
 static bool asks_name(const Plan *p, uint32_t slot)
 {
-    const Slot *s = &p->m->slots[slot];
-    return s->kind == SLOT_PROP && strncmp(s->name, "name_", 5) == 0 && emit_c_reads(p, slot);
+    return ir_asks_name(&p->m->slots[slot]) &&
+           (emit_c_reads(p, slot) || select_reads(p->m->select, slot));
+}
+
+void emit_c_select_names(StrBuf *out, const Plan *p, const char *type)
+{
+    for (uint32_t i = 0; i < p->m->nslots; i++)
+        if (ir_asks_name(&p->m->slots[i]) && select_reads(p->m->select, i))
+            sb_printf(out, ", %s%s", type, emit_slot_name(out->arena, p, i));
 }
 
 bool emit_c_has_shape(const Plan *p)

@@ -91,9 +91,28 @@ static void put_leaf(const Writer *x, const Ins *ins)
                             : number_format(text, ins->lit.num));
     } else {
         const Slot *s = &x->m->slots[ins->lit.slot];
-        bool t = ir_is_clock(s);
-        sb_puts(x->out, t ? "(t - 1)" : s->name);
+        sb_puts(x->out, ir_is_clock(s) ? "(t - 1)" : s->name);
     }
+}
+
+/* What is asked of the tensor's name: a property that is compared with 0. NULL: another comparison. */
+static const Slot *name_question(const Writer *x, const Ins *ins)
+{
+    if (ins->op != IR_EQ && ins->op != IR_NE) return NULL;
+    for (int k = 0; k < 2; k++) {
+        const Ins *load = &x->b->ins[ins->arg[k]], *zero = &x->b->ins[ins->arg[1 - k]];
+        if (load->op != IR_LOAD || zero->op != IR_CONST || zero->lit.num != 0) continue;
+        const Slot *s = &x->m->slots[load->lit.slot];
+        if (ir_asks_name(s)) return s;
+    }
+    return NULL;
+}
+
+static void put_question(const Writer *x, const Slot *s, bool negated)
+{
+    bool pattern = strcmp(s->name, "name_like") == 0;
+    sb_printf(x->out, "name %s ", negated ? (pattern ? "!~" : "!=") : pattern ? "~" : "==");
+    ir_put_quoted(x->out, s->path);
 }
 
 /* The state whose new value this is: later reads of the state in the rule mean this value. NULL:
@@ -185,6 +204,10 @@ static void put(const Writer *x, IrRef ref, int outer, int depth)
         sb_puts(x->out, ir_is_clock(count)           ? "t == 1"
                         : count->rate == RATE_GLOBAL ? "s == 0"
                                                      : "the state begins");
+        sb_puts(x->out, outer > 5 ? ")" : "");
+    } else if (name_question(x, ins)) {
+        sb_puts(x->out, outer > 5 ? "(" : "");
+        put_question(x, name_question(x, ins), ins->op == IR_EQ);
         sb_puts(x->out, outer > 5 ? ")" : "");
     } else if (ir_is_reduce(ins)) {
         put_reduce(x, ins, false, depth);

@@ -21,6 +21,7 @@
 #ifndef CODEGEN_IR_H
 #define CODEGEN_IR_H
 #include "frontend/frontend.h"
+#include <string.h>
 
 typedef uint32_t IrRef; /* index of an instruction in its body */
 #define IR_NONE UINT32_MAX
@@ -161,6 +162,11 @@ static inline bool ir_is_clock(const Slot *s)
 {
     return s->kind == SLOT_COUNT && s->rate == RATE_TENSOR && s->name[0] == 't' && !s->name[1];
 }
+/* Whether a slot is an answer about the tensor's name. */
+static inline bool ir_asks_name(const Slot *s)
+{
+    return s->kind == SLOT_PROP && strncmp(s->name, "name_", 5) == 0;
+}
 static inline bool ir_is_reduce(const Ins *i)
 {
     return i->op >= IR_RED;
@@ -223,6 +229,8 @@ void ir_store(IrBuilder *b, uint32_t slot, IrRef value, IrRef guard);
 /* ---- text, checks, passes -------------------------------------------------------------------- */
 
 void ir_print(const IrModule *m, StrBuf *out);
+/* A path or pattern in quotes, with escapes. */
+void ir_put_quoted(StrBuf *out, const char *s);
 /* Reads the text form back and verifies it; NULL and a message "LINE:COLUMN: …" (or the verifier's)
  * on errors. ir_print(ir_parse(x)) == x for every printed x. */
 IrModule *ir_parse(Arena *a, const char *text, StrBuf *error);

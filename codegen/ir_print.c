@@ -77,7 +77,7 @@ static void put_label(StrBuf *out, const IrModule *m, uint32_t slot)
     if (nth > 1) sb_printf(out, ":%d", nth);
 }
 
-static void put_quoted(StrBuf *out, const char *s)
+void ir_put_quoted(StrBuf *out, const char *s)
 {
     sb_puts(out, "\"");
     for (; *s; s++) {
@@ -107,7 +107,7 @@ static void put_slot(StrBuf *out, const IrModule *m, uint32_t index)
     if (s->storage != s->dtype) sb_printf(out, " as %s", dtype_name(s->storage));
     if (s->path && *s->path) {
         sb_puts(out, " ");
-        put_quoted(out, s->path);
+        ir_put_quoted(out, s->path);
     }
     if (s->kind == SLOT_STATE || s->kind == SLOT_COUNT) {
         sb_puts(out, " = ");

@@ -93,6 +93,9 @@ static bool slot_rest(const Check *c, const Slot *s)
         if (i == n) return bad(c, "no such property of a tensor");
         if ((i == n - 1) != (s->rate == RATE_GLOBAL))
             return bad(c, "numel_all is global, the others per tensor");
+        char why[128];
+        if (strcmp(s->name, "name_like") == 0 && pattern_find(s->path, NULL, why) < 0)
+            return bad(c, "no pattern: %s", why);
     }
     if (s->storage != s->dtype &&
         !(s->kind == SLOT_STATE && s->storage == DT_F32 && rate_is_scalar(s->rate)))

@@ -22,6 +22,7 @@ static bool same(const Expr *x, const Expr *y)
     if (x->is_const) return x->cval == y->cval && x->dtype == y->dtype;
     if (x->kind != y->kind || x->sym != y->sym || x->nargs != y->nargs || x->op != y->op)
         return false;
+    if (x->kind == EX_MATCH && (x->num != y->num || x->negated != y->negated)) return false;
     for (int i = 0; i < x->nargs; i++)
         if (!same(x->args[i], y->args[i])) return false;
     return true;

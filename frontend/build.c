@@ -90,10 +90,11 @@ Expr *build_name(Parser *p, Name name)
     return e;
 }
 
-Expr *build_match(Parser *p, Span span, Expr *value, const char *pattern, bool negated)
+Expr *build_match(Parser *p, Span span, Expr *value, Name pattern, bool negated)
 {
     Expr *e = build_node(p, EX_MATCH, span, value, NULL, NULL);
-    e->text = pattern;
+    e->text = pattern.text;
+    e->name = pattern;
     e->negated = negated;
     return e;
 }

@@ -78,10 +78,10 @@ Symbol *check_lead(Checker *c, Given given)
 
 /* ---- sizes ---------------------------------------------------------------------------------- */
 
-/* Whether a value depends on the tensor's shape and constants alone. */
+/* Whether a value depends on the tensor's shape, its name and constants alone. */
 static bool of_sizes(const Expr *e)
 {
-    if (e->is_const) return true;
+    if (e->is_const || e->kind == EX_MATCH) return true;
     if (e->kind == EX_NAME && e->sym->kind == SYM_LET) return e->sym->value && of_sizes(e->sym->value);
     if (e->kind == EX_NAME) {
         Given g = e->sym->given;
@@ -99,7 +99,7 @@ static bool require_sizes(Checker *c, const Expr *x, Span at, const char *what)
     if (of_sizes(x)) return true;
     Diag *d = REPORT(c, DIAG_NOT_SIZES, at, what);
     diag_hint(c->diags, d, "sizes are rows, cols, numel, ndim and the names of 'shape'; "
-                           "hyperparameters need 'const'");
+                           "hyperparameters need 'const'; the tensor's name may be asked for");
     return false;
 }
 
@@ -107,6 +107,7 @@ static bool same_size(const Expr *x, const Expr *y)
 {
     if (x->is_const || y->is_const) return x->is_const && y->is_const && x->cval == y->cval;
     if (x->kind != y->kind || x->sym != y->sym || x->op != y->op || x->nargs != y->nargs) return false;
+    if (x->kind == EX_MATCH && (x->num != y->num || x->negated != y->negated)) return false;
     for (int i = 0; i < x->nargs; i++)
         if (!same_size(x->args[i], y->args[i])) return false;
     return true;

@@ -43,7 +43,7 @@ static Expr *test(Checker *c, Span span, const Expr *name, const char *text, Spa
 {
     if (!check_may_read(c, c->given[GIVEN_NAME], name->name)) return broken(c, span);
     if (strlen(text) > CHECK_MAX_NAME) {
-        REPORT(c, DIAG_NAME_LONG, text_at, (int)CHECK_MAX_NAME);
+        REPORT(c, DIAG_TEXT_LONG, text_at, (int)CHECK_MAX_NAME);
         return broken(c, span);
     }
     if (pattern && !pattern_fits(c, text, text_at)) return broken(c, span);
@@ -65,7 +65,7 @@ void check_text_here(Checker *c, Span at)
 Expr *check_match(Checker *c, const Expr *e)
 {
     if (is_name(c, e->args[0]))
-        return test(c, e->span, e->args[0], e->text, e->span, true, e->negated);
+        return test(c, e->span, e->args[0], e->text, e->name.span, true, e->negated);
     if (!expr_bad(check_expr(c, e->args[0]))) check_text_here(c, e->span);
     return broken(c, e->span);
 }

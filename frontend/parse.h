@@ -146,7 +146,7 @@ Expr *build_number(Parser *p, Span span, double value);
 Expr *build_name(Parser *p, Name name);
 Expr *build_call(Parser *p, Span span, Name name, ExprList *args);
 Expr *build_reduce(Parser *p, Span span, Name name, Expr *scope, bool block, ExprList *args);
-Expr *build_match(Parser *p, Span span, Expr *value, const char *pattern, bool negated);
+Expr *build_match(Parser *p, Span span, Expr *value, Name pattern, bool negated);
 Expr *build_list(Parser *p, Span span, ExprList *items);
 void list_add(Parser *p, ExprList *l, Name name, Expr *e);
 void names_add(Parser *p, NameList *l, Name name, Name alias);

@@ -287,8 +287,8 @@ andx: notx | andx AND notx { $$ = build_op(p, OP_AND, @$, $1, $3); } ;
 notx: cmp | NOT notx { $$ = build_op(p, OP_NOT, @$, $2, NULL); } ;
 cmp: add
     | add relop add { $$ = build_op(p, (Op)$2, @$, $1, $3); }
-    | add '~' STRING { $$ = build_match(p, @$, $1, $3, false); }
-    | add "!~" STRING { $$ = build_match(p, @$, $1, $3, true); } ;
+    | add '~' STRING { $$ = build_match(p, @$, $1, (Name){$3, @3}, false); }
+    | add "!~" STRING { $$ = build_match(p, @$, $1, (Name){$3, @3}, true); } ;
 relop: '<' { $$ = OP_LT; }
     | '>' { $$ = OP_GT; }
     | "<=" { $$ = OP_LE; }

@@ -459,6 +459,34 @@ static void names(void)
     rt_close(&rt);
 }
 
+static const char arms_text[] =
+    "optimizer n {\n  shape [.., r, c] when name !~ \"^emb\" { x = sum[row](g) }\n"
+    "  else shape [.., r, c] when name == \"emb.x\" { x = sum[col](g) }\n  else { x = 0.5 }\n"
+    "  p -= x\n}\n";
+
+/* The arm that a tensor takes by its name: sums of rows, of columns, or neither. */
+static void name_arms(void)
+{
+    static const char *const called[4] = {"emb.w", "emb.x", "w.emb", "emb"};
+    static const int64_t shape[2] = {2, 3};
+    static const float after[4][6] = {{-0.5F, -0.5F, -0.5F, -0.5F, -0.5F, -0.5F},
+                                      {-5, -7, -9, -5, -7, -9},
+                                      {-6, -6, -6, -15, -15, -15},
+                                      {-0.5F, -0.5F, -0.5F, -0.5F, -0.5F, -0.5F}};
+    float p[4][6] = {{0}}, g[4][6];
+    dsopt_tensor t[4];
+    open_seeded(0);
+    for (int i = 0; i < 24; i++) g[i / 6][i % 6] = (float)(i % 6 + 1);
+    for (int i = 0; i < 4; i++) t[i] = rt_tensor(called[i], NULL, DSOPT_F32, p[i], g[i], 2, shape);
+    dsopt_optimizer *o = rt_optimizer(&rt, rt_text(&rt, arms_text), t, 4);
+    rt_step(&rt, o);
+    for (int i = 0; i < 4; i++)
+        for (int k = 0; k < 6; k++)
+            CHECK(p[i][k] == after[i][k], "%s[%d]: %g", called[i], k, (double)p[i][k]);
+    dsopt_optimizer_destroy(o);
+    rt_close(&rt);
+}
+
 int main(void)
 {
     static const char *const backends[] = {"interp", "c", "c"};
@@ -473,6 +501,7 @@ int main(void)
         resume();
         draws();
         names();
+        name_arms();
         refused();
     }
     return check_done();
