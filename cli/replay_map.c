@@ -219,6 +219,8 @@ bool replay_map(Arena *a, const Vec *v, ReplaySetup *s, StrBuf *err)
     s->rule = arena_strndup(a, row->ours, name);
     if (row->ours[name]) s->which = row->ours;
     Mapping m = {a, v, s, err, ARENA_ARRAY(a, bool, v->nhypers)};
+    for (size_t i = 0; i < v->ntensors; i++) /* known to the rule by its name */
+        take(&m, arena_printf(a, "name.%s", v->tensors[i].name));
     if (schedule && !text_of_schedule(&m, row->ours)) return false;
     char *at = arena_strdup(a, row->hypers);
     for (char *e; (e = next_entry(&at));)

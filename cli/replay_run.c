@@ -71,7 +71,7 @@ static bool create(Run *r)
         put(r, r->param[i], x->p[0], x->numel);
         dsopt_dtype d = r->f64 ? DSOPT_F64 : DSOPT_F32;
         t[i] = (dsopt_tensor){.size = sizeof *t,
-                              .name = x->name,
+                              .name = vec_given_name(v, x),
                               .ndim = x->ndim,
                               .shape = x->shape,
                               .param = r->param[i],
@@ -159,11 +159,13 @@ static bool read_states(Run *r, ReplayResult *out)
             size_t at;
             if (!theirs || !strncmp(r->s->states[k].ours, "on ", 3)) continue;
             if (r->s->states[k].if_present &&
-                !has_state(r, x->name, r->s->states[k].ours, theirs->n))
+                !has_state(r, vec_given_name(r->v, x), r->s->states[k].ours, theirs->n))
                 continue;
             const char *what =
                 arena_printf(r->arena, "state %s of %s", r->s->states[k].ours, x->name);
-            if (!api(r, dsopt_state_find(r->opt, x->name, r->s->states[k].ours, &at), what))
+            if (!api(r,
+                     dsopt_state_find(r->opt, vec_given_name(r->v, x), r->s->states[k].ours, &at),
+                     what))
                 return false;
             double *v = ARENA_ARRAY(r->arena, double, theirs->n);
             if (!api(r, dsopt_state_read(r->opt, at, DSOPT_F64, v, theirs->n), what)) return false;

@@ -271,6 +271,17 @@ const VecHyper *vec_hyper(const Vec *v, const char *name)
     return NULL;
 }
 
+const char *vec_given_name(const Vec *v, const VecTensor *t)
+{
+    size_t n = strlen(t->name);
+    for (size_t i = 0; i < v->nhypers; i++) {
+        const VecHyper *h = &v->hypers[i];
+        bool names = strncmp(h->name, "name.", 5) == 0 && strlen(h->name) == n + 5;
+        if (names && strcmp(h->name + 5, t->name) == 0) return h->word;
+    }
+    return t->name;
+}
+
 const VecScalar *vec_scalar(const Vec *v, const char *name)
 {
     for (size_t i = 0; i < v->nscalars; i++)

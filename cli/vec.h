@@ -58,5 +58,7 @@ typedef struct Vec {
  * be there. */
 bool vec_parse(Arena *a, const char *name, const char *text, size_t len, Vec *out, StrBuf *err);
 const VecHyper *vec_hyper(const Vec *v, const char *name);
+/* The name under which the recorded optimizer knew a tensor: `hyper name.TENSOR`, or its own. */
+const char *vec_given_name(const Vec *v, const VecTensor *t);
 const VecScalar *vec_scalar(const Vec *v, const char *name);
 #endif

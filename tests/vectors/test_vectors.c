@@ -38,7 +38,6 @@ static const Difference differences[] = {
     {"adafactor.timm-lr", "conv", 0, 0, TWO_AXES},
     {"adafactor.timm-bv", "conv", 0, 0, TWO_AXES},
     {"adafactor.timm-bv-bf16", "conv", 0, 128, "its momentum is bfloat16; " TWO_AXES},
-    {"adam_mini.adammini-heads", "s", 0, 0, "its name forbids decay there: stdlib/adam_mini.opt"},
     {"prodigy.prodigyopt-default", NULL, 0, 128,
      "p0 - p is 1e-6 of p at step 2: the last place of p in f32 is 6 % of d, and d compounds"},
     {"radam.optax", NULL, 1e-11, 0,
