@@ -202,6 +202,8 @@ static void choice_value(StrBuf *out, const CudaModule *m, uint32_t i)
     sb_printf(out, "    const %s v%u = ", emit_type(&emit_style_c, (DType)ins->dtype), (unsigned)i);
     if (ins->op == IR_CONST)
         emit_literal(out, ins->lit.num, (DType)ins->dtype);
+    else if (ins->op == IR_LOAD && ir_asks_name(&m->p->m->slots[ins->lit.slot]))
+        sb_printf(out, "%s != 0", emit_slot_name(m->a, m->p, ins->lit.slot));
     else if (ins->op == IR_LOAD)
         sb_printf(out, "(double)%s", m->p->m->slots[ins->lit.slot].name);
     else if (ins->op == IR_ROUND)
@@ -229,15 +231,17 @@ static void choose_function(StrBuf *out, const CudaModule *m)
     }
     sb_printf(out,
               "/* The body that a tensor runs, and how many elements a block of its has. */\n"
-              "static inline int %s_choose(int ndim, const int64_t *shape, int64_t *block)\n{\n"
-              "    const DsCudaTensorRow last = ds_cuda_dims(DS_VIEW_MATRIX, ndim, shape, 1);\n"
-              "    const int64_t numel = last.numel, rows = ndim > 1 ? shape[ndim - 2] : 1;\n"
-              "    const int64_t cols = ndim > 1 ? shape[ndim - 1] : numel, mats = ndim > 2 && "
-              "numel == 0 ? 0 : last.mats;\n"
-              "    const int64_t first = ndim > 0 ? shape[0] : 1;\n"
-              "    double arm = 0, size = 1;\n"
-              "    (void)numel, (void)rows, (void)cols, (void)mats, (void)first;\n",
+              "static inline int %s_choose(int ndim, const int64_t *shape, int64_t *block",
               m->name);
+    emit_c_select_names(out, m->p, "int ");
+    sb_puts(out, ")\n{\n"
+                 "    const DsCudaTensorRow last = ds_cuda_dims(DS_VIEW_MATRIX, ndim, shape, 1);\n"
+                 "    const int64_t numel = last.numel, rows = ndim > 1 ? shape[ndim - 2] : 1;\n"
+                 "    const int64_t cols = ndim > 1 ? shape[ndim - 1] : numel, mats = ndim > 2 && "
+                 "numel == 0 ? 0 : last.mats;\n"
+                 "    const int64_t first = ndim > 0 ? shape[0] : 1;\n"
+                 "    double arm = 0, size = 1;\n"
+                 "    (void)numel, (void)rows, (void)cols, (void)mats, (void)first;\n");
     for (uint32_t i = 0; b && i < b->n; i++)
         if (used[i]) choice_value(out, m, i);
     for (uint32_t i = 0; b && i < b->nstores; i++) {

@@ -1,6 +1,6 @@
 /* shim_run.h - runs the launches that the generated header lists, as a driver-API program would.
- * LAUNCHES names its table, POINTERS and VIEWS those of buffers and views, CHOOSE the function that
- * says which body a shape runs. */
+ * LAUNCHES names its table, POINTERS and VIEWS those of buffers and views, CHOOSE(…, says) calls the
+ * function that says which body a tensor runs. */
 #include SHIM_H
 
 static_assert(sizeof(DsCudaRow) == sizeof(DsRow) &&
@@ -80,11 +80,12 @@ extern "C" int shim_step(const ShimStep *s)
 
 /* What the header says of a shape: its body; rows, cols, mats, tiles, numel; rows of the table; bytes
  * of a buffer. */
-extern "C" int shim_shape(int ndim, const int64_t *shape, int64_t tensor, int64_t *dims, void *rows,
-                          int64_t *nrows)
+extern "C" int shim_shape(int ndim, const int64_t *shape, const int *says, int64_t tensor,
+                          int64_t *dims, void *rows, int64_t *nrows)
 {
     int64_t block = 1;
-    const int body = CHOOSE(ndim, shape, &block);
+    (void)says;
+    const int body = CHOOSE(ndim, shape, &block, says);
     const DsCudaTensorRow t = ds_cuda_dims(VIEWS[body], ndim, shape, block);
     const int64_t all[5] = {t.rows, t.cols, t.mats, t.tiles, t.numel};
     memcpy(dims, all, sizeof all);

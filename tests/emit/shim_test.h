@@ -25,8 +25,8 @@ enum { CUDA_SHAPES = sizeof cuda_shapes / sizeof *cuda_shapes };
 /* The functions of the generated header. */
 typedef struct CudaHost {
     int (*step)(const struct ShimStep *);
-    int (*shape)(int ndim, const int64_t *shape, int64_t tensor, int64_t *dims, void *rows,
-                 int64_t *nrows);
+    int (*shape)(int ndim, const int64_t *shape, const int *says, int64_t tensor, int64_t *dims,
+                 void *rows, int64_t *nrows);
     int64_t (*bytes)(int body, int index, const int64_t *dims);
 } CudaHost;
 
@@ -40,6 +40,16 @@ static inline CudaHost cuda_host(void *library, const char *what)
     return h;
 }
 
+/* The questions about names that decide a body: NAME_choose takes their answers, in order. */
+static inline bool cuda_asks(const IrModule *m, uint32_t slot)
+{
+    for (uint32_t i = 0; m->select && i < m->select->n; i++) {
+        const Ins *ins = &m->select->ins[i];
+        if (ins->op == IR_LOAD && ins->lit.slot == slot) return ir_asks_name(&m->slots[slot]);
+    }
+    return false;
+}
+
 /* Buffers of reductions, as large as the header says; and whether it says the same of shapes and
  * tables as the compiler's own. */
 static inline void cuda_buffers(Scene *s, const CudaHost *h, const char *what)
@@ -50,11 +60,14 @@ static inline void cuda_buffers(Scene *s, const CudaHost *h, const char *what)
         const ExecTensor *t = &s->x.tensors[i];
         int64_t dims[5], n = 0, want = (int64_t)view_rows(d, (int64_t)i, NULL);
         DsRow *got = ARENA_ARRAY(s->a, DsRow, want + 1), *rows = ARENA_ARRAY(s->a, DsRow, want + 1);
-        int body = h->shape(s->shapes[i].ndim, s->shapes[i].dim, (int64_t)i, dims, NULL, &n);
+        int says[64], asked = 0;
+        for (uint32_t k = 0; k < s->m->nslots && asked < 64; k++)
+            if (cuda_asks(s->m, k)) says[asked++] = scene_says(&s->m->slots[k], i);
+        int body = h->shape(s->shapes[i].ndim, s->shapes[i].dim, says, (int64_t)i, dims, NULL, &n);
         CHECK((uint32_t)body == t->body && n == want, "%s: tensor %zu: body %d, %ld rows", what, i,
               body, (long)n);
         if ((uint32_t)body != t->body || n != want || t->numel == 0) continue;
-        h->shape(s->shapes[i].ndim, s->shapes[i].dim, (int64_t)i, dims, got, &n);
+        h->shape(s->shapes[i].ndim, s->shapes[i].dim, says, (int64_t)i, dims, got, &n);
         view_rows(d, (int64_t)i, rows);
         CHECK(memcmp(got, rows, (size_t)n * sizeof *rows) == 0, "%s: rows of tensor %zu", what, i);
         CHECK(dims[0] == r->rows && dims[1] == r->cols && dims[2] == r->mats &&
@@ -189,9 +202,13 @@ static inline void cuda_bits_of(Arena *a, const IrModule *m, const char *storage
     REQUIRE(emit_cuda(&p, 1, v->storage, &text) && emit_cuda_h(&p, 1, v->storage, &text), "%s: no text", what);
     sb_printf(&text,
               "#define LAUNCHES %s_launches\n#define POINTERS %s_pointers\n#define VIEWS %s_views\n"
-              "#define CHOOSE %s_choose\n#define SHIM_H \"%s/tests/emit/shim.h\"\n"
-              "#include \"%s/tests/emit/shim_run.h\"\n",
-              module.name, module.name, module.name, module.name, DSOPT_SOURCE_DIR, DSOPT_SOURCE_DIR);
+              "#define CHOOSE(n, shape, block, says) %s_choose(n, shape, block",
+              module.name, module.name, module.name, module.name);
+    for (uint32_t k = 0, asked = 0; k < m->nslots; k++)
+        if (cuda_asks(m, k)) sb_printf(&text, ", says[%u]", (unsigned)asked++);
+    sb_printf(&text,
+              ")\n#define SHIM_H \"%s/tests/emit/shim.h\"\n#include \"%s/tests/emit/shim_run.h\"\n",
+              DSOPT_SOURCE_DIR, DSOPT_SOURCE_DIR);
     char *path = arena_printf(a, "%s/shim-%ld.so", DSOPT_BUILD_DIR, (long)getpid());
     bool ok = cc_compile(text.text, path, true, "g++ -x c++ -std=c++17 -O1 -w", &why);
     CHECK(ok, "%s: %s", what, why.text);

@@ -100,9 +100,16 @@ static inline void scene_pointers(Scene *s, size_t i)
         t->ptr[e] = scene_memory(s, (size_t)t->numel, 4, (int)(e % 3) * 4);
 }
 
+/* What a rule asks about names: some tensors say yes. */
+static inline int scene_says(const Slot *slot, size_t i)
+{
+    return (i + slot->index) % 3 == 0;
+}
+
 static inline double scene_property(const Scene *s, const Slot *slot, size_t i)
 {
     const ExecTensor *t = &s->x.tensors[i];
+    if (ir_asks_name(slot)) return scene_says(slot, i);
     if (strcmp(slot->name, "rows") == 0) return (double)t->rows;
     if (strcmp(slot->name, "cols") == 0) return (double)t->cols;
     if (strcmp(slot->name, "mats") == 0) return (double)t->mats;
@@ -148,6 +155,9 @@ static inline void scene_choose(const Scene *s, const SceneShape *shape, uint32_
     } props[] = {{"numel", d.numel}, {"ndim", shape->ndim}, {"rows", d.rows},
                  {"cols", d.cols},   {"mats", d.mats},      {"first", shape->ndim ? shape->dim[0] : 1}};
     if (!m->select) return;
+    for (uint32_t k = 0; k < m->nslots; k++)
+        if (ir_asks_name(&m->slots[k]))
+            tensor[m->slots[k].index] = scene_says(&m->slots[k], (size_t)(shape - s->shapes));
     for (size_t k = 0; k < sizeof props / sizeof *props; k++) {
         int slot = ir_slot_find(m, SLOT_PROP, props[k].name);
         if (slot >= 0) tensor[m->slots[slot].index] = (double)props[k].value;
