@@ -29,7 +29,7 @@ static bool is_of_groups(const Plan *p, const PlanReduce *r)
     const Ins *ins = cuda_reduction(p, r);
     Rate rate = RATE_GLOBAL;
     for (int k = 0; k < ir_arity(ins); k++) rate = rate_join(rate, b->ins[ins->arg[k]].rate);
-    return r->from == FROM_SCALARS && rate == RATE_GROUP;
+    return r->from == FROM_SCALARS && r->rate == RATE_GLOBAL && rate == RATE_GROUP;
 }
 
 static bool is_gathered(const PlanReduce *r)
