@@ -195,9 +195,42 @@ static void uniform(StrBuf *out, const ReduceInfo *info)
               n, n, n, n, n, n);
 }
 
+/* The same in a view: its tiles, by warps. The result is thread 0's. */
+static void uniform_tiles(StrBuf *out, const ReduceInfo *info)
+{
+    const char *n = info->name;
+    sb_printf(out,
+              "DS_FN double ds_same_tiles_%s(const DsTensorRow *t, ds_d x, ds_d y)\n{\n"
+              "    __shared__ double tree[64], tile[%d];\n"
+              "    const long long strips = ds_strips(t), tiles = t->mats * t->tiles * strips;\n"
+              "    const int warp = threadIdx.x / 32;\n"
+              "    long long before = 0;\n"
+              "    ds_d value = 0.0;\n"
+              "    for (long long k = 0; k < tiles; k += %d) {\n"
+              "        if (k + warp < tiles) {\n"
+              "            const long long count = ds_tile_count(t, k + warp, strips);\n"
+              "            if (before != count + 1) value = ds_same_chunk_%s(count, x, y);\n"
+              "            before = count + 1;\n"
+              "            if (threadIdx.x %% 32 == 0) tile[warp] = ds_raw(value);\n"
+              "        }\n"
+              "        __syncthreads();\n"
+              "        for (int i = 0; threadIdx.x == 0 && i < %d && k + i < tiles; i++)\n"
+              "            ds_push_%s(tree, k + i, tile[i]);\n"
+              "        __syncthreads();\n"
+              "    }\n"
+              "    return threadIdx.x == 0 ? ds_root_%s(tree, tiles) : 0.0;\n}\n\n",
+              n, CUDA_BLOCK / 32, CUDA_BLOCK / 32, n, CUDA_BLOCK / 32, n, n);
+}
+
+static bool in_view(const Plan *p, const PlanReduce *r)
+{
+    return p->m->bodies[r->body].view != VIEW_FLAT;
+}
+
 void emit_cuda_reductions(StrBuf *out, const Plan *p)
 {
-    bool done[RED_COUNT_] = {false}, same[RED_COUNT_] = {false}, packs = false;
+    bool done[RED_COUNT_] = {false}, same[RED_COUNT_] = {false}, tiled[RED_COUNT_] = {false};
+    bool packs = false;
     for (uint32_t i = 0; i < p->nreduces; i++) {
         const PlanReduce *r = &p->reduces[i];
         const ReduceInfo *info = cuda_reduce_info(p, r);
@@ -206,8 +239,11 @@ void emit_cuda_reductions(StrBuf *out, const Plan *p)
             merge_and_fold(out, info);
             trees(out, info);
         }
-        if (r->from == FROM_SCALARS && !is_joint(r) && !same[op]) uniform(out, info);
-        same[op] |= r->from == FROM_SCALARS && !is_joint(r);
+        bool once = r->from == FROM_SCALARS && !is_joint(r);
+        if (once && !same[op]) uniform(out, info);
+        if (once && in_view(p, r) && !tiled[op]) uniform_tiles(out, info);
+        same[op] |= once;
+        tiled[op] |= once && in_view(p, r);
         done[op] = true;
         packs |= is_joint(r) && p->m->nbodies > 1;
     }
@@ -454,8 +490,9 @@ static void tensor_root(StrBuf *out, const Plan *p, uint32_t i)
         sb_printf(out, "            const double root = ds_array_%u(t, 0, %s);\n", (unsigned)i,
                   length_text(r->arg_rate));
     } else if (r->from == FROM_SCALARS) {
-        sb_printf(out, "            const double root = ds_same_%s(t->numel, ds_d(%s), ds_d(%s));\n",
-                  n, vector_text(a, r, UINT32_MAX, DT_F64, 0, r->arg),
+        sb_printf(out, "            const double root = ds_same_%s%s(%s, ds_d(%s), ds_d(%s));\n",
+                  in_view(p, r) ? "tiles_" : "", n, in_view(p, r) ? "t" : "t->numel",
+                  vector_text(a, r, UINT32_MAX, DT_F64, 0, r->arg),
                   vector_text(a, r, UINT32_MAX, DT_F64, 0, r->arg2));
     } else {
         sb_printf(out,

@@ -67,6 +67,17 @@ DS_FN long long ds_behind(long long length, long long parts)
 {
     return parts > 1 ? length : 0;
 }
+/* Elements of the k-th tile of a tensor; the last row of a view of blocks may be short. */
+DS_FN long long ds_tile_count(const DsTensorRow *t, long long k, long long strips)
+{
+    const long long tall = t->cols < 256 ? 16 * (256 / t->cols) : 16;
+    const long long tile = k / strips % t->tiles, left = t->rows - tile * tall;
+    const long long rows = left < tall ? left : tall, col = k % strips * 4096;
+    const long long width = t->cols - col < 4096 ? t->cols - col : 4096;
+    const long long last_row = k / strips / t->tiles * t->rows + tile * tall + rows - 1;
+    const long long rest = t->numel - last_row * t->cols - col;
+    return (rows - 1) * width + (rest < 0 ? 0 : rest < width ? rest : width);
+}
 /* Whether body b is the first of those that run. */
 DS_FN bool ds_is_first(ds_u64 runs, int b)
 {
