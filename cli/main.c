@@ -59,7 +59,12 @@ static int run(Arena *a, int argc, char **argv)
     if (o.value[OPT_VERSION]) return print_version(a);
     if (o.value[OPT_LIST]) return list_stdlib();
     if (!o.inputs.n) {
-        cli_error("no input; 'dsoptc --help' says how it is used, 'dsoptc --list' what there is");
+        if (o.value[OPT_RULE])
+            cli_error("no input: --rule chooses from a file or a name of the standard library, "
+                      "as in 'dsoptc check lion --rule …'");
+        else
+            cli_error(
+                "no input; 'dsoptc --help' says how it is used, 'dsoptc --list' what there is");
         return EXIT_USAGE;
     }
     switch (o.command) {

@@ -18,7 +18,9 @@ static const char *slot_what(const Slot *s)
     case SLOT_STATE: return "state";
     case SLOT_COUNT: return "applied steps so far";
     case SLOT_INPUT: return "given before the step";
-    case SLOT_PROP: return "of the tensors";
+    case SLOT_PROP: return "property of the tensor";
+    case SLOT_ARM: return "which arm of the shapes it takes";
+    case SLOT_BLOCK: return "elements of a block";
     case SLOT_RESULT: return "result of a reduction";
     case SLOT_EXPORT: return "export";
     case SLOT_SKIP: return "1: the step was skipped";
@@ -335,10 +337,15 @@ static void entry_points(StrBuf *out, const Plan *p, const Variant *const *varia
 static void plain_function(StrBuf *out, const Plan *p, const Variant *v)
 {
     bool step = strcmp(p->m->bodies[0].entry, "step") == 0;
-    sb_puts(out, "\n/* One step of one tensor. ");
-    sb_puts(out, step ? "t: the number of this step, from 1;" : "t: the steps done so far;");
-    sb_puts(out, " 16-bit elements are their bits. Returns 1 when the step was\n"
-                 " * applied, 0 when the rule skipped it or there are no elements.");
+    if (step)
+        sb_puts(out, "\n/* One step of one tensor. t: the number of this step, from 1;");
+    else
+        sb_printf(out, "\n/* 'on %s' for one tensor. t: the steps done so far;",
+                  p->m->bodies[0].entry);
+    sb_printf(out,
+              " 16-bit elements are their bits. Returns 1 when the %s was\n"
+              " * applied, 0 when the rule skipped it or there are no elements.",
+              step ? "step" : "block");
     if (emit_c_has_draws(p))
         sb_puts(out, " draws: the key of this tensor's random numbers in this step.");
     if (emit_c_is_shaped(p)) {

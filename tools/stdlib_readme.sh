@@ -105,5 +105,5 @@ cat <<'TEXT'
 ## Schedules
 
 `schedules.opt`: rates as functions of the step, for `lr` or any other hyperparameter:
-`adamw(lr = warmup_cosine(0, 3e-4, 100, 10000))`.
+`dsoptc adamw --rule 'adamw(lr = warmup_cosine(0, 3e-4, 100, 10000))' -o adamw.c`.
 TEXT
