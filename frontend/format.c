@@ -26,15 +26,15 @@ typedef struct Line {
 typedef struct Formatter {
     Arena *arena;
     const SourceFile *source;
-    const Token *tokens;
     Line *lines;
     size_t n, cap;
-    StrBuf code; /* of the line being written */
-    int depth, parens;
+    StrBuf code;               /* of the line being written */
+    int depth;                 /* of braces */
     int choices[NEST_MAX + 2]; /* `?` without its ':' in each bracket that is open */
     int open;
     bool colon_apart;  /* ':' of this statement stands between blanks: of a transform, of recipes */
     bool after_prefix; /* the token before is a sign, not an operator between two values */
+    int column;        /* where comments at the ends of lines stand */
 } Formatter;
 
 /* ---- lines ---------------------------------------------------------------------------------- */
@@ -78,10 +78,8 @@ static bool put_gap(Formatter *f, uint32_t begin, uint32_t end, int depth)
     bool fresh = f->n == 0 && !f->code.len; /* nothing stands on this line yet */
     for (; s < stop; s++) {
         if (*s == '\n') {
-            if (fresh)
-                end_line(f, NULL, false);
-            else
-                fresh = (end_line(f, NULL, false), true);
+            end_line(f, NULL, false);
+            fresh = true;
         } else if (*s == '#') {
             size_t n = 0, keep;
             while (s + n < stop && s[n] != '\n') n++;
@@ -175,9 +173,49 @@ static bool begins_with_apart_colon(int kind)
     return kind == TK_TRANSFORM || kind == TK_GROUP || kind == TK_STORE || kind == TK_DEFAULT;
 }
 
+static bool ends_in_comment(const Line *l)
+{
+    return l->comment && !l->alone;
+}
+
+/* Comments at the ends of neighbouring lines go to one column. */
+static void put_lines(Formatter *f, StrBuf *out)
+{
+    drop_empty_line(f);
+    for (size_t i = 0; i < f->n; i++) {
+        int column = 0;
+        bool first = i == 0 || !ends_in_comment(&f->lines[i - 1]);
+        for (size_t k = i; first && k < f->n && ends_in_comment(&f->lines[k]); k++)
+            column = f->lines[k].width > column ? f->lines[k].width : column;
+        if (first) f->column = column + 2;
+        const Line *l = &f->lines[i];
+        int blanks = ends_in_comment(l) ? f->column - l->width : 0;
+        sb_printf(out, "%s%*s%s\n", l->code, blanks, "", l->comment ? l->comment : "");
+    }
+}
+
+/* Writes one token behind what is there; `fresh`: on a line of its own, `statement`: it begins one. */
+static void put_token(Formatter *f, const Token *t, const Token *before, bool fresh, bool statement)
+{
+    bool closes = t->kind == '}';
+    if (fresh && closes) drop_empty_line(f);
+    if (statement) {
+        f->colon_apart = begins_with_apart_colon(t->kind);
+        f->choices[f->open] = 0;
+    }
+    if (fresh)
+        indent(f, 2 * (f->depth - closes) + (statement || closes ? 0 : 4));
+    else if (before && blank_between(f, before, t))
+        sb_puts(&f->code, " ");
+    sb_putn(&f->code, f->source->text + (t->span.begin - f->source->base),
+            t->span.end - t->span.begin);
+    f->after_prefix = is_prefix(t, before);
+    count(f, t);
+}
+
 void format_tokens(Arena *a, const SourceFile *source, const Token *tokens, StrBuf *out)
 {
-    Formatter f = {.arena = a, .source = source, .tokens = tokens, .code = {.arena = a}};
+    Formatter f = {.arena = a, .source = source, .code = {.arena = a}};
     Filter filter = {.raw = tokens, .arena = a};
     const Token *before = NULL;
     bool statement = true; /* the next token begins one */
@@ -186,43 +224,18 @@ void format_tokens(Arena *a, const SourceFile *source, const Token *tokens, StrB
         size_t index;
         Token t = filter_next(&filter, &index);
         const Token *raw = &tokens[index];
-        if (t.kind == TK_SEP && raw->kind != TK_SEP) { /* made: nothing is written there */
+        if (t.kind == TK_SEP && filter.next == index) { /* made: nothing is written there */
             statement = true;
             continue;
         }
-        uint32_t begin = raw->span.begin - source->base;
-        bool closes = t.kind == '}';
-        bool fresh = put_gap(&f, at, t.kind ? begin : (uint32_t)source->len, f.depth);
+        uint32_t begin = t.kind ? raw->span.begin - source->base : (uint32_t)source->len;
+        bool fresh = put_gap(&f, at, begin, f.depth);
         if (!t.kind) break;
-        if (fresh && closes) drop_empty_line(&f);
-        if (statement) {
-            f.colon_apart = begins_with_apart_colon(t.kind);
-            f.choices[f.open] = 0;
-        }
-        if (fresh)
-            indent(&f, 2 * (f.depth - closes) + (statement || closes ? 0 : 4));
-        else if (before && blank_between(&f, before, raw))
-            sb_puts(&f.code, " ");
-        sb_putn(&f.code, source->text + begin, raw->span.end - raw->span.begin);
-        f.after_prefix = is_prefix(raw, before);
-        count(&f, raw);
-        statement = t.kind == TK_SEP || t.kind == '{' || closes;
+        put_token(&f, raw, before, fresh, statement);
+        statement = t.kind == TK_SEP || t.kind == '{' || t.kind == '}';
         at = raw->span.end - source->base;
         before = raw;
     }
     if (f.code.len) end_line(&f, NULL, false);
-    while (f.n && !*f.lines[f.n - 1].code && !f.lines[f.n - 1].comment) f.n--;
-    for (size_t i = 0; i < f.n;) {
-        size_t end = i;
-        int column = 0;
-        for (; end < f.n && f.lines[end].comment && !f.lines[end].alone; end++)
-            column = f.lines[end].width > column ? f.lines[end].width : column;
-        for (; i < end; i++)
-            sb_printf(out, "%s%*s%s\n", f.lines[i].code, column + 2 - f.lines[i].width, "",
-                      f.lines[i].comment);
-        if (i < f.n && (!f.lines[i].comment || f.lines[i].alone)) {
-            sb_printf(out, "%s%s\n", f.lines[i].code, f.lines[i].comment ? f.lines[i].comment : "");
-            i++;
-        }
-    }
+    put_lines(&f, out);
 }

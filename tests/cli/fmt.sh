@@ -104,6 +104,12 @@ cmp here.opt want.opt || fail "not formatted in place"
     fail "left behind: $(ls)"
 echo "in place: link and mode kept"
 
+# A semicolon may stand where a line's end has ended the statement.
+printf 'optimizer x {\n  hyper lr = 1\n  ;\n  p -= lr*g;\n}\n' >semi.opt
+printf 'optimizer x {\n  hyper lr = 1\n  ;\n  p -= lr * g;\n}\n' >semi.want
+"$dsoptc" fmt semi.opt
+diff semi.want semi.opt || fail "semicolons"
+
 # A file with a mistake is left alone, and the mistake is named; the others are done.
 printf 'optimizer x{\n p-=*g\n}\n' >bad.opt
 cp bad.opt bad.before
