@@ -1,7 +1,8 @@
 /* emit_tile_view.c - the loops of a kernel whose body has rows and columns (abi.h, docs/numerics.md).
  *
  * A row of the table is worked on in lines. Where its matrix rows are narrow and lie one behind the
- * other it is one line, taken in pieces of whole rows; else each matrix row is a line, taken in
+ * other it is one line, taken in pieces of whole rows; else (and where a short last block has nothing
+ * in the strip, whose partial result is that of no elements) each matrix row is a line, taken in
  * pieces that begin at a multiple of 128. Values of rows and columns are tiles x<ref>: of narrow rows
  * spread piece by piece (columns once), of wide ones filled once per line (columns: pointers into the
  * vector). Lanes of the whole row of the table go on from piece to piece at lane `o`.
@@ -21,7 +22,7 @@ void tile_emit_shape(const Emitter *e)
 {
     sb_printf(
         e->out,
-        "        long w = row->width, runs = row->runs, flat = runs == 1 & w <= %d;\n"
+        "        long w = row->width, runs = row->runs, flat = runs == 1 & w <= %d & row->last > 0;\n"
         "        long rows = runs > 1 ? runs : (row->count + w - 1) / w;\n"
         "        long lines = flat ? 1 : rows, pitch = runs > 1 ? row->pitch : w;\n"
         "        long pieces = (w + %d) / %d;\n"
