@@ -15,7 +15,7 @@ typedef struct Walk {
     size_t n, cap, used;
 } Walk;
 
-static bool same(const Expr *x, const Expr *y)
+bool expr_same(const Expr *x, const Expr *y)
 {
     if (x == y) return true;
     if (!x || !y || x->is_const != y->is_const) return false;
@@ -24,7 +24,7 @@ static bool same(const Expr *x, const Expr *y)
         return false;
     if (x->kind == EX_MATCH && (x->num != y->num || x->negated != y->negated)) return false;
     for (int i = 0; i < x->nargs; i++)
-        if (!same(x->args[i], y->args[i])) return false;
+        if (!expr_same(x->args[i], y->args[i])) return false;
     return true;
 }
 
@@ -32,7 +32,7 @@ static bool same(const Expr *x, const Expr *y)
 static bool ask(Walk *w, const Expr *cond)
 {
     for (size_t i = 0; i < w->used; i++)
-        if (same(w->facts[i].cond, cond)) return w->facts[i].holds;
+        if (expr_same(w->facts[i].cond, cond)) return w->facts[i].holds;
     if (w->used == w->n) {
         ShapeFact f = {cond, true};
         ARENA_PUSH(w->arena, w->facts, w->n, w->cap, f);
@@ -77,7 +77,7 @@ size_t shape_paths(Arena *a, const Block *first, const Block *second, ShapePath 
 static bool holds(const ShapePath *path, const Expr *cond)
 {
     for (size_t i = 0; i < path->n; i++)
-        if (same(path->facts[i].cond, cond)) return path->facts[i].holds;
+        if (expr_same(path->facts[i].cond, cond)) return path->facts[i].holds;
     return false;
 }
 

@@ -338,6 +338,9 @@ typedef struct Rule {
     uint32_t nsyms, nexprs;
 } Rule;
 
+/* Whether two checked values made of sizes, constants and questions about the name are one. */
+bool expr_same(const Expr *x, const Expr *y);
+
 /* One way through the `shape` statements of a block: what holds for the tensors that go it. */
 typedef struct ShapeFact {
     const Expr *cond; /* checked, made of sizes and constants; NULL: two dimensions or more */

@@ -103,16 +103,6 @@ static bool require_sizes(Checker *c, const Expr *x, Span at, const char *what)
     return false;
 }
 
-static bool same_size(const Expr *x, const Expr *y)
-{
-    if (x->is_const || y->is_const) return x->is_const && y->is_const && x->cval == y->cval;
-    if (x->kind != y->kind || x->sym != y->sym || x->op != y->op || x->nargs != y->nargs) return false;
-    if (x->kind == EX_MATCH && (x->num != y->num || x->negated != y->negated)) return false;
-    for (int i = 0; i < x->nargs; i++)
-        if (!same_size(x->args[i], y->args[i])) return false;
-    return true;
-}
-
 bool check_block_size(Checker *c, const Expr *size, Span at)
 {
     Expr *x = check_number(c, size);
@@ -121,7 +111,7 @@ bool check_block_size(Checker *c, const Expr *size, Span at)
         REPORT(c, DIAG_BLOCK_SIZE, size->span, x->cval);
         return false;
     }
-    if (c->rule->block && !same_size(x, c->rule->block)) {
+    if (c->rule->block && !expr_same(x, c->rule->block)) {
         Diag *d = REPORT(c, DIAG_BLOCK_SIZES, size->span);
         diag_note(c->diags, d, c->block_at, "the first one");
         return false;
@@ -190,9 +180,10 @@ static void emit_joined(Checker *c, Block *out, Symbol *joined, Symbol *arm, Spa
     c->out = before;
 }
 
-/* What both arms bind has the rates of both after them. Whether `a` or `b` is known to be the one:
- * `known` is 1 or -1. */
-static void join_arms(Checker *c, const Binding *a, const Binding *b, Block *const out[2], int known)
+/* What both arms bind has the rates of both after them, or, where the first arm is taken by no
+ * tensor (`never`), those of the second. */
+static void join_arms(Checker *c, const Binding *a, const Binding *b, Block *const out[2],
+                      bool never)
 {
     Symbol *arms[2] = {a->sym, b->sym};
     bool direction = a->sym->kind == SYM_DIRECTION && b->sym->kind == SYM_DIRECTION;
@@ -208,7 +199,7 @@ static void join_arms(Checker *c, const Binding *a, const Binding *b, Block *con
         broken = true;
     }
     s->rate = rate_join(RATE_TENSOR, rate_join(a->sym->rate, b->sym->rate)); /* shapes differ */
-    if (known) s->rate = arms[known < 0]->rate;
+    if (never) s->rate = arms[1]->rate;
     if (direction) s->rate = RATE_ELEMENT;
     bool f32 = rate_is_elementwise(s->rate) && !c->options->compute_f64;
     s->dtype = s->storage = broken ? DT_COUNT : truth ? DT_BOOL : f32 ? DT_F32 : DT_F64;
@@ -219,14 +210,15 @@ static void join_arms(Checker *c, const Binding *a, const Binding *b, Block *con
     }
 }
 
-static void join_arm_scopes(Checker *c, const Scope *a, const Scope *b, Block *const out[2], int known)
+static void join_arm_scopes(Checker *c, const Scope *a, const Scope *b, Block *const out[2],
+                            bool never)
 {
     for (const Binding *x = a->bindings; x; x = x->next) {
         if (scope_local(a, x->name) != x) continue;
         const Binding *y = scope_local(b, x->name);
         bool array = x->sym && (x->sym->kind == SYM_ARRAY || x->sym->array);
         if (x->sym && y && y->sym && !array)
-            join_arms(c, x, y, out, known);
+            join_arms(c, x, y, out, never);
         else
             scope_bind(c, c->x.scope, (Name){x->name, x->span}, NULL, NULL);
     }
@@ -275,7 +267,7 @@ void check_shape(Checker *c, const Stmt *s)
     Scope *b = check_arm(c, s->else_body, out->else_body, &arms[1], false, &directions[1]);
     if (inst->g_read.end == 0) inst->g_read = read;
     Block *const blocks[2] = {out->body, out->else_body};
-    join_arm_scopes(c, a, b, blocks, known < 0 ? -1 : 0);
+    join_arm_scopes(c, a, b, blocks, known < 0);
     if (directions[0] || directions[1]) { /* a second one is a mistake; what both bind goes on */
         const Symbol *one = directions[0] ? directions[0] : directions[1];
         const Binding *joined = scope_local(c->x.scope, one->name);
