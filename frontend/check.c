@@ -106,6 +106,10 @@ static void check_whole(Checker *c)
         } else if (!s->read)
             REPORT(c, DIAG_STATE_UNREAD, s->span, s->name);
     }
+    for (size_t i = 0; i < c->rule->ninputs; i++) {
+        const Symbol *s = c->rule->inputs[i];
+        if (!s->read) REPORT(c, DIAG_INPUT_UNUSED, s->span, s->name);
+    }
 }
 
 /* What was reported before: an import that was refused would have defined names that are not
