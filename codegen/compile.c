@@ -17,11 +17,19 @@ typedef struct Wanted {
     Modules *modules; /* all entry points, if one is not asked for */
 } Wanted;
 
-static bool has_optimizer(const Ast *ast)
+/* Whether there is something to run without being told what: not where the file's own optimizers
+ * are all around others. */
+static bool has_optimizer(const DiagSink *d, const Ast *ast)
 {
-    for (size_t i = 0; i < ast->n; i++)
-        if (item_stands_alone(ast->items[i])) return true;
-    return false;
+    bool imported = false, wrapper = false;
+    for (size_t i = 0; i < ast->n; i++) {
+        const Item *item = ast->items[i];
+        bool alone = item_stands_alone(item), own = item_is_own(d, ast, item);
+        if (alone && own) return true;
+        imported |= alone;
+        wrapper |= own && item->kind == IT_OPTIMIZER;
+    }
+    return imported && !wrapper;
 }
 
 /* Whether the rule has the entry point that was asked for. */
@@ -60,7 +68,7 @@ static IrModule *compile(Arena *a, DiagSink *d, int file, const FrontendOptions 
 {
     Ast ast = {0};
     bool parsed = frontend_parse(a, d, file, o, &ast);
-    if (!parsed || (w->rule_optional && !o->rule && !has_optimizer(&ast))) {
+    if (!parsed || (w->rule_optional && !o->rule && !has_optimizer(d, &ast))) {
         frontend_check_file(a, d, &ast, o); /* after syntax errors, too: all mistakes in one run */
         return NULL;
     }

@@ -235,6 +235,8 @@ uint32_t ast_name_count(const Ast *ast, const char *name);
 const char *ast_known_name(const Ast *ast, const char *name);
 /* Whether it is an optimizer that can run by itself: all rules that it takes have defaults. */
 bool item_stands_alone(const Item *item);
+/* Whether it stands in the file that was asked for, not in one that this imports. */
+bool item_is_own(const DiagSink *d, const Ast *ast, const Item *item);
 
 /* ---- symbols (made by check) ----------------------------------------------------------------- */
 

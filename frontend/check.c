@@ -198,7 +198,7 @@ static uint32_t check_function(Arena *a, DiagSink *d, const Ast *ast, const Fron
 
 /* ---- the file ------------------------------------------------------------------------------- */
 
-static bool in_main_file(const DiagSink *d, const Ast *ast, const Item *item)
+bool item_is_own(const DiagSink *d, const Ast *ast, const Item *item)
 {
     const SourceFile *f = source_file(d->sources, item->span.begin);
     return !f || f == &d->sources->files[ast->file];
@@ -223,7 +223,7 @@ static Item *pick_rule(Arena *a, DiagSink *d, const Ast *ast, const FrontendOpti
         Item *item = ast->items[i];
         if (item->kind != IT_OPTIMIZER) continue;
         words[n++] = item->name.text;
-        bool here = in_main_file(d, ast, item);
+        bool here = item_is_own(d, ast, item);
         if (item_stands_alone(item))
             *(here ? &last : &last_imported) = item;
         else if (here)
@@ -251,6 +251,21 @@ static void refuse_item(DiagSink *d, Arena *a, const Item *item)
                     arena_printf(a, "%s '%s'", what, item->name.text));
 }
 
+/* What a file without an optimizer has is run in one. */
+static void no_rule(DiagSink *d, const Ast *ast)
+{
+    Diag *x = diag_report(d, DIAG_NO_RULE, (Span){0, 0}, d->sources->files[ast->file].name);
+    for (size_t i = 0; i < ast->n; i++) {
+        const Item *item = ast->items[i];
+        bool transform = item->kind == IT_TRANSFORM;
+        if ((!transform && item->kind != IT_SCHEDULE) || !item_is_own(d, ast, item)) continue;
+        diag_hint(d, x, transform ? "a transform acts in a rule: --rule 'sgd { use %s }'"
+                                  : "a hyperparameter follows a schedule: --rule 'sgd(lr = %s(…))'",
+                  item->name.text);
+        return;
+    }
+}
+
 static Rule *check_all(Arena *a, DiagSink *d, const Ast *ast, const FrontendOptions *o,
                        bool need_rule)
 {
@@ -259,15 +274,14 @@ static Rule *check_all(Arena *a, DiagSink *d, const Ast *ast, const FrontendOpti
     int before = d->nerrors;
     for (size_t i = 0; i < ast->n; i++) refuse_item(d, a, ast->items[i]);
     Item *picked = pick_rule(a, d, ast, o);
-    if (!picked && need_rule && d->nerrors == before)
-        diag_report(d, DIAG_NO_RULE, (Span){0, 0}, d->sources->files[ast->file].name);
+    if (!picked && need_rule && d->nerrors == before) no_rule(d, ast);
     Rule *rule = picked ? check_rule(a, d, ast, o, picked, need_rule) : NULL;
     int64_t left =
         16 *
         (int64_t)CHECK_MAX_OPS; /* functions that double each other make little text much work */
     for (size_t i = 0; i < ast->n && left > CHECK_MAX_OPS; i++) {
         Item *item = ast->items[i];
-        if (item == picked || !in_main_file(d, ast, item)) continue;
+        if (item == picked || !item_is_own(d, ast, item)) continue;
         if (item->kind == IT_OPTIMIZER || item->kind == IT_TRANSFORM)
             left -= check_rule(a, d, ast, &plain, item, false)->nexprs;
         else if (item->kind == IT_FN || item->kind == IT_SCHEDULE)

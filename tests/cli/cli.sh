@@ -127,6 +127,13 @@ run 1 check nothing_like_it && says 'dsoptc --list'
 run 1 check empty.opt && says 'empty'
 echo '# nothing' >remark.opt
 run 1 remark.opt -o a.c && says "no optimizer in 'remark.opt'"
+run 1 explain clip && says "hint: a transform .*--rule 'sgd { use clip }'"
+run 0 explain clip --rule 'sgd { use clip }' && says 'bytes per element'
+run 1 schedules -o a.c && says "hint: .*--rule 'sgd[(]lr = [a-z_]+[(]"
+run 0 check clip schedules lookahead sam
+printf 'import "sgd.opt"\noptimizer around(inner: rule) { use inner }\n' >around.opt
+run 0 check around.opt
+run 1 explain around.opt && says "hint: .*'around[(]adamw[)]'"
 printf 'optimizer x {\0}' >nul.opt
 run 1 check nul.opt && says 'not a text file'
 head -c 104857600 /dev/zero >huge.opt
