@@ -327,6 +327,8 @@ typedef struct Rule {
     size_t nhypers;
     Symbol **states;
     size_t nstates;
+    Symbol **consts; /* hyperparameters that are fixed here: flags, and those of `-D` */
+    size_t nconsts;
     Symbol **exports;
     size_t nexports;
     Symbol **inputs;

@@ -176,7 +176,7 @@ typedef struct Checker {
     bool is_function;  /* a function by itself: limits say nothing */
     bool *define_used; /* one per option */
     Symbol **declared; /* hypers (const ones too) and states, for warnings */
-    size_t ndeclared, declared_cap, hypers_cap, states_cap, exports_cap, inputs_cap,
+    size_t ndeclared, declared_cap, hypers_cap, consts_cap, states_cap, exports_cap, inputs_cap,
         entries_cap, names_cap;
 } Checker;
 

@@ -461,7 +461,11 @@ static void resolve_from(Checker *c, size_t first)
         Symbol *s = c->declared[i];
         if (s->kind != SYM_HYPER) continue;
         check_resolve_hyper(c, s);
-        if (s->is_const || s->dtype == DT_COUNT || c->x.dead) continue;
+        if (s->dtype == DT_COUNT || c->x.dead) continue;
+        if (s->is_const) {
+            ARENA_PUSH(c->arena, c->rule->consts, c->rule->nconsts, c->consts_cap, s);
+            continue;
+        }
         s->index = (int)c->rule->nhypers;
         ARENA_PUSH(c->arena, c->rule->hypers, c->rule->nhypers, c->hypers_cap, s);
     }

@@ -37,6 +37,13 @@ static const char *without_rule(const char *path)
 /* The closest name, or, where none is close, all of them. */
 static dsopt_status unknown_hyper(dsopt_optimizer *opt, const char *path)
 {
+    const Rule *rule = opt->prog->source.rule;
+    for (size_t i = 0; i < rule->nconsts; i++)
+        if (path_match(rule->consts[i]->path, path))
+            return error_set(opt->ctx, DSOPT_UNKNOWN_NAME,
+                             "%s is fixed when the program is compiled: by dsopt_program_options' "
+                             "defines, by dsoptc's -D %s=…",
+                             rule->consts[i]->path, path);
     const char *names[64] = {0};
     char all[512] = "";
     size_t n = 0, len = 0;

@@ -207,6 +207,7 @@ run 1 replay "$vec/adamw.torch.f64.vec" --rtol 1e-12 --atol 1e-15 --set wd=0.5
 run 0 replay adam "$vec/adamw.torch.f64.vec" --set b1=@betas[0] --set b2=@betas[1] --set lr=@lr --set eps=@eps
 run 1 replay "$vec/adamw.torch.f64.vec" --set b1=@nothing && says "'nothing'"
 run 1 replay "$vec/adamw.torch.f64.vec" --set bb=1 && says 'bb'
+run 1 replay "$vec/adamw.torch.f64.vec" --set clip=1 && says "adamw.clip is fixed .*-D clip="
 cat >own.opt <<'EOF'
 optimizer own {
   hyper lr = 1, b1 = 0, b2 = 0, eps = 1e-8, wd = 0
