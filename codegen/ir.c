@@ -549,9 +549,11 @@ IrRef ir_spread(IrBuilder *b, IrRef x, Rate rate)
 
 void ir_store(IrBuilder *b, uint32_t slot, IrRef value, IrRef guard)
 {
-    if (const_bool(b, guard, false)) return;
+    Rate rate = b->m->slots[slot].rate;
+    bool stays = b->all_stores && rate_within(rate, RATE_GROUP);
+    if (const_bool(b, guard, false) && !stays) return;
     if (const_bool(b, guard, true)) guard = IR_NONE;
-    value = rate_is_elementwise(b->m->slots[slot].rate) ? ir_round(b, value) : widen(b, value);
+    value = rate_is_elementwise(rate) ? ir_round(b, value) : widen(b, value);
     IrStore s = {.slot = slot, .value = value, .guard = guard, .loc = b->loc};
     ARENA_PUSH(b->m->arena, b->b->stores, b->b->nstores, b->b->stores_cap, s);
 }

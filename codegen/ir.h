@@ -186,6 +186,8 @@ typedef struct IrBuilder {
     Span loc;        /* given to what is emitted */
     uint32_t *table; /* hash table of instructions, for sharing */
     uint32_t table_size, table_used;
+    bool all_stores; /* other bodies may have a store to a global or group slot that never happens in
+                        this one: it stays */
 } IrBuilder;
 
 IrModule *ir_module_new(Arena *a, const char *name, bool compute_f64);
@@ -223,7 +225,7 @@ IrRef ir_draw(IrBuilder *b, IrOp op, IrRef lo, IrRef hi, uint32_t site);
  * counts along its argument's axes. Keeps the dtype; what is f64 meets elements rounded. */
 IrRef ir_spread(IrBuilder *b, IrRef x, Rate rate);
 /* Rounds the value to what the slot holds. Once per slot and body. A guard that is true always or
- * never leaves none, or no store. */
+ * never leaves none, or no store (but for b->all_stores). */
 void ir_store(IrBuilder *b, uint32_t slot, IrRef value, IrRef guard);
 
 /* ---- text, checks, passes -------------------------------------------------------------------- */

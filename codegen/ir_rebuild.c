@@ -50,6 +50,7 @@ static void rebuild_body(Rebuild *r, IrBody *body, const IrBody *old, const bool
     IrBuilder b;
     body->view = old->view;
     ir_builder_init(&b, r->to, body);
+    b.all_stores = r->from->nbodies > 1;
     r->ref = ARENA_ARRAY(r->to->arena, IrRef, old->n + 1);
     for (uint32_t i = 0; i < old->n; i++) {
         b.loc = old->loc[i];

@@ -201,7 +201,7 @@ static bool check_reduce(const Check *c, const Ins *i, Rate args, uint8_t *writt
     return true;
 }
 
-/* V1: values of vector rate are of the body's view. */
+/* I7: values of vector rate are of the body's view. */
 static bool check_view(const Check *c, Rate rate)
 {
     return ir_view_has(c->b->view, rate) ||
@@ -278,7 +278,9 @@ static bool check_store(const Check *c, const IrStore *s, uint8_t *stored, uint8
         return true;
     const Ins *n = &c->b->ins[c->b->noskip];
     if (n->op == IR_CONST && n->lit.num != 0) return true;
-    return is_conjunct(c, s->guard, c->b->noskip, mark) ||
+    bool never = s->guard != IR_NONE && c->b->ins[s->guard].op == IR_CONST &&
+                 c->b->ins[s->guard].lit.num == 0;
+    return never || is_conjunct(c, s->guard, c->b->noskip, mark) ||
            bad(c, "the guard lacks noskip"); /* T4 */
 }
 
@@ -384,6 +386,23 @@ static bool check_feeders(Check *c)
     return true;
 }
 
+/* M3: the first body that runs stores what tensors share, for all of them: what another body alone
+ * stores would be lost. */
+static bool check_shared_stores(Check *c)
+{
+    const IrModule *m = c->m;
+    uint32_t *stores = ARENA_ARRAY(m->arena, uint32_t, m->nslots);
+    if (!stores) return bad(c, "out of memory");
+    for (uint32_t k = 0; k < m->nbodies; k++)
+        for (uint32_t i = 0; i < m->bodies[k].nstores; i++) stores[m->bodies[k].stores[i].slot]++;
+    for (uint32_t s = 0; s < m->nslots; s++) {
+        c->where = arena_printf(m->arena, "slot %s", m->slots[s].name);
+        if (rate_within(m->slots[s].rate, RATE_GROUP) && stores[s] % m->nbodies)
+            return bad(c, "some bodies store it, some do not");
+    }
+    return true;
+}
+
 typedef struct Ready {
     const IrModule *m;
     bool **done;     /* per body and instruction */
@@ -462,5 +481,5 @@ bool ir_verify(const IrModule *m, StrBuf *why)
         c.where = "module";
         return bad(&c, "no body");
     }
-    return check_select(&c) && check_feeders(&c) && check_order(&c);
+    return check_select(&c) && check_feeders(&c) && check_shared_stores(&c) && check_order(&c);
 }

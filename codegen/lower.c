@@ -118,17 +118,10 @@ static void join(Lower *l, IrRef c, const Change *then, const Change *otherwise)
     set_value(l, s, lower_choose(l, c, a, b), w);
 }
 
-/* `init { }` */
-static bool is_init(const Stmt *s)
-{
-    return s->kind == ST_WHEN && s->cond->kind == EX_NAME && s->cond->sym->kind == SYM_GIVEN &&
-           s->cond->sym->given == GIVEN_FIRST;
-}
-
 /* It holds where the tensor's state begins. */
 static IrRef when_condition(Lower *l, const Stmt *s)
 {
-    if (is_init(s) && !lower_block_reads_g(l, s->body)) return l->first_t;
+    if (lower_is_init(s) && !lower_block_reads_g(l, s->body)) return l->first_t;
     return lower_value(l, s->cond);
 }
 
@@ -190,7 +183,7 @@ static void lower_shape(Lower *l, const Stmt *s)
 
 static void lower_stmt(Lower *l, const Stmt *s)
 {
-    if (l->begun && (s->kind == ST_STATE || is_init(s))) return; /* done where the rule begins */
+    if (l->begun && (s->kind == ST_STATE || lower_is_init(s))) return; /* done where the rule begins */
     l->b.loc = s->span;
     switch (s->kind) {
     case ST_STATE: lower_state(l, s); return;
@@ -226,14 +219,14 @@ static void begin_arms(Lower *l, const Block *b)
     for (size_t i = 0; b && i < b->n && !l->overflow; i++) {
         const Stmt *s = b->stmts[i], *dims = l->dims;
         const Block *arm = s->kind == ST_SHAPE ? arm_of(l, s) : NULL;
-        if (s->kind == ST_WHEN && !is_init(s)) {
+        if (s->kind == ST_WHEN && !lower_is_init(s)) {
             begin_arms(l, s->body);
             begin_arms(l, s->else_body);
         }
         if (!arm) continue;
         if (arm == s->body) l->dims = s;
         for (size_t k = 0; k < arm->n; k++)
-            if (arm->stmts[k]->kind == ST_STATE || is_init(arm->stmts[k])) lower_stmt(l, arm->stmts[k]);
+            if (arm->stmts[k]->kind == ST_STATE || lower_is_init(arm->stmts[k])) lower_stmt(l, arm->stmts[k]);
         begin_arms(l, arm);
         l->dims = dims;
     }
@@ -244,7 +237,7 @@ static void lower_instance(Lower *l, const Block *b)
 {
     size_t first = 0;
     for (size_t i = 0; i < b->n; i++)
-        if (b->stmts[i]->kind == ST_STATE || is_init(b->stmts[i])) first = i + 1;
+        if (b->stmts[i]->kind == ST_STATE || lower_is_init(b->stmts[i])) first = i + 1;
     for (size_t i = 0; i < first && !l->overflow; i++) lower_stmt(l, b->stmts[i]);
     begin_arms(l, b);
     l->begun = true;
@@ -364,7 +357,7 @@ static void lower_initial(Lower *l, const Block *b)
             if (arm == s->body) l->dims = s;
             lower_initial(l, arm);
             l->dims = dims;
-        } else if (!is_init(s)) {
+        } else if (!lower_is_init(s)) {
             lower_initial(l, s->body);
             lower_initial(l, s->else_body);
         } else if (!lower_block_reads_g(l, s->body))

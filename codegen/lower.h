@@ -82,6 +82,7 @@ IrRef lower_name_test(Lower *l, const NameTest *t);
 /* Whether a value, or what a block writes, depends on the gradient. */
 bool lower_reads_g(const Lower *l, const Expr *e);
 bool lower_block_reads_g(const Lower *l, const Block *b);
+bool lower_is_init(const Stmt *s); /* `init { }` */
 /* The condition under which a state takes its initial value; IR_NONE: never, in this entry point. */
 IrRef lower_first(Lower *l, const Symbol *s);
 /* What a state's slot holds after a store of the value. */

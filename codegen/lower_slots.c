@@ -125,7 +125,7 @@ bool lower_block_reads_g(const Lower *l, const Block *b)
     return false;
 }
 
-static bool is_init_block(const Stmt *s)
+bool lower_is_init(const Stmt *s)
 {
     return s->kind == ST_WHEN && s->cond && s->cond->kind == EX_NAME &&
            s->cond->sym->kind == SYM_GIVEN && s->cond->sym->given == GIVEN_FIRST;
@@ -135,7 +135,7 @@ static bool has_init_block(const Block *b)
 {
     for (size_t i = 0; b && i < b->n; i++) {
         const Stmt *s = b->stmts[i];
-        if (is_init_block(s) || has_init_block(s->body) || has_init_block(s->else_body)) return true;
+        if (lower_is_init(s) || has_init_block(s->body) || has_init_block(s->else_body)) return true;
     }
     return false;
 }

@@ -269,7 +269,8 @@ static const char two_bodies[] = HEAD(
            "  %0:f32.element = load g\n  %1:f64.row = sum[row] %0 -> r3\n"
            "  %2:f32.row = round %1\n  %3:f64.group = sum[group] %2 -> r1\n"
            "  %4:f64.global = sumsq[all] %0 -> r0\n  %5:f64.global = const 2\n"
-           "  store norm %4\n  store sum %3\n  store c %5\n  store w %5\n";
+           "  %6:f64.global = const 0\n"
+           "  store norm %4\n  store sum %3\n  store flat %6\n  store c %5\n  store w %5\n";
 
 static void check_two_bodies(void)
 {

@@ -49,6 +49,17 @@ static const struct {
           "  %1:bool.global = const false\n  store m %0 if %1\n  store p %0\n",
      HEAD "slot m state f32.element = 0\n\nbody x step\n  %0:f32.element = load g\n"
           "  %1:bool.global = const false\n  store p %0\n"},
+    {"simplify", /* another body has the store */
+     HEAD "slot W state f64.global = 0\nslot arm arm f64.tensor\n\n"
+          "select x\n  %0:f64.global = const 0\n  store arm %0\n\n"
+          "body x step\n  %0:f64.global = load W\n  %1:bool.global = const false\n"
+          "  store W %0 if %1\n\n"
+          "body x step\n  %0:f64.global = load W\n  store W %0\n",
+     HEAD "slot W state f64.global = 0\nslot arm arm f64.tensor\n\n"
+          "select x\n  %0:f64.global = const 0\n  store arm %0\n\n"
+          "body x step\n  %0:f64.global = load W\n  %1:bool.global = const false\n"
+          "  store W %0 if %1\n\n"
+          "body x step\n  %0:f64.global = load W\n  store W %0\n"},
     {"dce", /* m feeds itself alone, n is written before it is read, q is constant: only q stays; so
                do lr and grad_norm */
      HEAD "slot m state f32.element \"x.m\" = 0\n"

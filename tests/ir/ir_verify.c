@@ -213,6 +213,12 @@ static const struct {
            "body x step\n  %0:f64.tensor = load numel\n  %1:f64.global = sum[all] %0 -> r7\n"
            "  %2:f64.tensor = mul %1 %0\n  %3:f64.global = sum[all] %2 -> r6\n",
      "module: results of several bodies wait for each other"},
+    {VIEWS "slot W state f64.global = 0\nselect x\n  %0:f64.global = const 0\n  store arm %0\n"
+           "body x step\nbody x step\n  %0:f64.global = load W\n  store W %0\n",
+     "slot W: some bodies store it, some do not"},
+    {VIEWS "slot w state f64.group = 0\nselect x\n  %0:f64.global = const 0\n  store arm %0\n"
+           "body x step\n  %0:f64.group = load w\n  store w %0\nbody x step\n",
+     "slot w: some bodies store it, some do not"},
     {HEAD32 PG, "module: no body"},
     {BODY "  %0:f64.global = load W\n  noskip %0\n", "body x step: noskip is not bool.global"},
     {BODY "  %0:f32.element = load g\n  %1:f64.global = load W\n  %2:bool.global = finite %1\n  "

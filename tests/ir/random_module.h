@@ -234,6 +234,15 @@ static void put_random(Gen *g)
     put_typed(g, i);
 }
 
+/* Whether all bodies store it: the first one decides. */
+static bool stored_by_all(const Gen *g, uint32_t slot)
+{
+    const IrBody *first = g->m->bodies;
+    for (uint32_t i = 0; i < first->nstores; i++)
+        if (first->stores[i].slot == slot) return true;
+    return false;
+}
+
 static void put_stores(Gen *g)
 {
     IrBody *b = g->b;
@@ -245,8 +254,11 @@ static void put_stores(Gen *g)
             continue;
         if (slot->kind == SLOT_COUNT && g->counts) continue;
         if (!ir_view_has(b->view, slot->rate) || strcmp(slot->name, "alive") == 0) continue;
-        if (slot->kind != SLOT_PARAM && pick(4) == 0) continue;
+        bool shared = rate_within(slot->rate, RATE_GROUP) && b != g->m->bodies;
+        bool leave = slot->kind != SLOT_PARAM && pick(4) == 0;
+        if (shared ? !stored_by_all(g, s) : leave) continue;
         IrStore st = {.slot = s, .value = some(g, slot->dtype, slot->rate), .guard = IR_NONE};
+        if (st.value == IR_NONE && shared) st.value = put_const(g, slot->dtype, 1);
         if (st.value == IR_NONE) continue;
         if (pick(2))
             st.guard = some(g, DT_BOOL, rate_is_scalar(slot->rate) ? slot->rate : RATE_TENSOR);
