@@ -38,7 +38,9 @@ static const char view_text[] =
     "    int64_t wide;\n"
     "    d.view = view;\n"
     "    d.numel = 1;\n"
-    "    for (int k = 0; k < ndim; k++)\n"
+    "    for (int k = 0; k < ndim; k++) /* a 0 before what does not matter overflows */\n"
+    "        d.numel = shape[k] == 0 ? 0 : d.numel;\n"
+    "    for (int k = 0; k < ndim && d.numel; k++)\n"
     "        d.numel *= shape[k];\n"
     "    d.first = ndim < 1 ? 1 : shape[0];\n"
     "    d.rows = ndim < 2 ? 1 : shape[ndim - 2];\n"
@@ -406,7 +408,10 @@ static void choose_function(StrBuf *out, const Plan *p)
     sb_puts(out, "    static const int views[] = {");
     for (uint32_t i = 0; i < p->m->nbodies; i++)
         sb_printf(out, "%s%s", i ? ", " : "", views[p->m->bodies[i].view]);
-    sb_puts(out, "};\n    *out = ds_view_of(views[(int)arm], ndim, shape, (int64_t)block);\n"
+    sb_puts(out, "};\n    *out = d;\n"
+                 "    if (views[(int)arm] == DS_BLOCK && !(block >= 1 && block <= 0x1p53))\n"
+                 "        return -1; /* no number of elements */\n"
+                 "    *out = ds_view_of(views[(int)arm], ndim, shape, (int64_t)block);\n"
                  "    return (int)arm;\n}\n\n");
 }
 
@@ -466,9 +471,11 @@ void emit_c_shaped_step(StrBuf *out, const Plan *p, const Variant *const *varian
     emit_c_step_prototype(out, p, variants[0]);
     sb_printf(out, "\n{\n    ds_dims d;\n    const int body = %s_choose(ndim, shape, &d", prefix);
     emit_c_select_names(out, p, "");
-    sb_puts(out, ");\n    const int64_t numel = d.numel, rows = d.rows, cols = d.cols, mats = d.mats;\n"
+    sb_puts(out, ");\n    const ds_dims last = ds_view_of(DS_FLAT, ndim, shape, 1);\n"
+                 "    const int64_t numel = last.numel, rows = last.rows, cols = last.cols;\n"
+                 "    const int64_t mats = last.mats;\n"
                  "    (void)rows, (void)cols, (void)mats;\n"
-                 "    if (numel <= 0)\n        return 0;\n");
+                 "    if (numel <= 0 || body < 0)\n        return 0;\n");
     for (int l = 0; l < LEVEL_COUNT; l++)
         sb_printf(out, "    double %s[%u] = {0};\n", emit_blocks[l],
                   (unsigned)(p->block_size[l] ? p->block_size[l] : 1));

@@ -173,10 +173,7 @@ static bool *choice_values(const CudaModule *m)
 {
     const IrBody *b = m->p->m->select;
     bool *used = ARENA_ARRAY(m->a, bool, b ? b->n + 1 : 1);
-    for (uint32_t i = 0; b && i < b->nstores; i++) {
-        used[b->stores[i].value] = true;
-        if (b->stores[i].guard != IR_NONE) used[b->stores[i].guard] = true;
-    }
+    for (uint32_t i = 0; b && i < b->nstores; i++) used[b->stores[i].value] = true;
     for (uint32_t i = b ? b->n : 0; i-- > 0;) {
         for (int k = 0; used[i] && k < ir_arity(&b->ins[i]); k++) used[b->ins[i].arg[k]] = true;
     }
@@ -230,7 +227,8 @@ static void choose_function(StrBuf *out, const CudaModule *m)
                   other);
     }
     sb_printf(out,
-              "/* The body that a tensor runs, and how many elements a block of its has. */\n"
+              "/* The body that a tensor runs, and how many elements a block of it has; -1: for this "
+              "shape the rule has no size of blocks. */\n"
               "static inline int %s_choose(int ndim, const int64_t *shape, int64_t *block",
               m->name);
     emit_c_select_names(out, m->p, "int ");
@@ -244,15 +242,15 @@ static void choose_function(StrBuf *out, const CudaModule *m)
                  "    (void)numel, (void)rows, (void)cols, (void)mats, (void)first;\n");
     for (uint32_t i = 0; b && i < b->n; i++)
         if (used[i]) choice_value(out, m, i);
-    for (uint32_t i = 0; b && i < b->nstores; i++) {
-        sb_puts(out, "    ");
-        if (b->stores[i].guard != IR_NONE)
-            sb_printf(out, "if (v%u) ", (unsigned)b->stores[i].guard);
-        sb_printf(out, "%s = v%u;\n",
+    for (uint32_t i = 0; b && i < b->nstores; i++)
+        sb_printf(out, "    %s = v%u;\n",
                   m->p->m->slots[b->stores[i].slot].kind == SLOT_ARM ? "arm" : "size",
                   (unsigned)b->stores[i].value);
-    }
-    sb_puts(out, "    *block = (int64_t)size;\n    return (int)arm;\n}\n\n");
+    sb_printf(out,
+              "    *block = size >= 1 && size <= 9007199254740992.0 ? (int64_t)size : 0;\n"
+              "    return *block == 0 && %s_views[(int)arm] == DS_VIEW_BLOCK ? -1 : (int)arm;\n"
+              "}\n\n",
+              m->name);
 }
 
 static bool needs_math(const CudaModule *m)

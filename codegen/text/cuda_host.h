@@ -86,8 +86,9 @@ static inline DsCudaTensorRow ds_cuda_dims(DsCudaView view, int ndim, const int6
     DsCudaTensorRow t = {{0, 0, 0, 0}, 0, 1, 1, 1, 1, 0, 1};
     int64_t tall;
     int d;
-    for (d = 0; d < ndim; d++)
-        t.numel *= shape[d];
+    for (d = 0; d < ndim; d++) /* a 0 before what does not matter overflows */
+        if (shape[d] == 0) t.numel = 0;
+    for (d = 0; d < ndim && t.numel; d++) t.numel *= shape[d];
     t.cols = t.numel;
     if (view == DS_VIEW_FLAT || t.numel == 0) return t;
     if (view == DS_VIEW_MATRIX && ndim > 1) {

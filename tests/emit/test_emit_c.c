@@ -14,6 +14,21 @@
 static const int64_t sizes[] = {0, 1, 127, 128, 129, 4096, 4097, 10000, 3};
 enum { SIZES = sizeof sizes / sizeof *sizes };
 
+/* Compiled into this process. */
+static void *library_of(Arena *a, const char *text, const char *cc, const char *what)
+{
+    static int count; /* dlopen knows a library by its path */
+    StrBuf why = {.arena = a};
+    char *path = arena_printf(a, "%s/emit-%ld-%d.so", DSOPT_BUILD_DIR, (long)getpid(), count++);
+    bool ok = cc_compile(text, path, true,
+                         arena_printf(a, "%s -std=c99 -Wall -Wextra -Werror -pedantic", cc), &why);
+    REQUIRE(ok, "%s: %s", what, why.text);
+    void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    unlink(path);
+    REQUIRE(library, "%s: %s", what, dlerror());
+    return library;
+}
+
 static void *symbol(void *library, const char *module, const char *name)
 {
     char full[256];
@@ -144,17 +159,10 @@ static void check_rule(Arena *a, const IrModule *m, const char *storage, const c
 {
     const Plan *p = plan_make(a, m);
     const Variant *v = rule_variant(a, p, storage);
-    StrBuf text = {.arena = a}, why = {.arena = a};
+    StrBuf text = {.arena = a};
     emit_standalone_c(&p, 1, v->storage, &text, NULL);
     const char *what = arena_printf(a, "%s [%s] by %s", m->name, storage, cc);
-    char *path = arena_printf(a, "%s/emit-%ld.so", DSOPT_BUILD_DIR, (long)getpid());
-    bool ok = cc_compile(text.text, path, true,
-                         arena_printf(a, "%s -std=c99 -Wall -Wextra -Werror -pedantic", cc), &why);
-    CHECK(ok, "%s: %s", what, why.text);
-    if (!ok) return;
-    void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-    unlink(path);
-    REQUIRE(library, "%s: %s", what, dlerror());
+    void *library = library_of(a, text.text, cc, what);
     if (p->m->nbodies > 1 || p->m->bodies[0].view != VIEW_FLAT) {
         dlclose(library); /* by shape: tests/tile/test_views.c runs such code */
         return;
@@ -174,20 +182,58 @@ static void entry_points(Arena *a, const char *rule, const char *cc)
     const Plan **plans = ARENA_ARRAY(a, const Plan *, modules.n);
     for (size_t i = 0; i < modules.n; i++) plans[i] = plan_make(a, modules.m[i]);
     const Variant *v = rule_variant(a, plans[0], "");
-    StrBuf text = {.arena = a}, why = {.arena = a};
+    StrBuf text = {.arena = a};
     emit_standalone_c(plans, modules.n, v->storage, &text, NULL);
-    char *path = arena_printf(a, "%s/entries-%ld.so", DSOPT_BUILD_DIR, (long)getpid());
-    bool ok = cc_compile(text.text, path, true,
-                         arena_printf(a, "%s -std=c99 -Wall -Wextra -Werror -pedantic", cc), &why);
-    REQUIRE(ok, "%s: %s", rule, why.text);
-    void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-    unlink(path);
-    REQUIRE(library, "%s: %s", rule, dlerror());
+    void *library = library_of(a, text.text, cc, rule);
     for (size_t i = 0; i < modules.n; i++) {
         const char *what = arena_printf(a, "%s on %s", rule, modules.m[i]->bodies[0].entry);
         one_tensor(library, plans[i], rule_variant(a, plans[i], ""), 5000, what);
     }
     dlclose(library);
+}
+
+/* A size of blocks that is no number for matrices of one row: neither the step nor the choice of the
+ * CUDA header takes such a shape. */
+static void no_blocks(Arena *a, const char *cc)
+{
+    static const char rule[] =
+        "dsopt-ir 1\nmodule x compute f32\nslot p param f32.element\nslot g grad f32.element\n"
+        "slot t count f64.tensor = 0\nslot rows prop f64.tensor\nslot numel prop f64.tensor\n"
+        "slot r0 result f64.block\nslot block block f64.tensor\n"
+        "select x\n  %0:f64.tensor = load numel\n  %1:f64.tensor = load rows\n"
+        "  %2:f64.global = const 1\n  %3:f64.tensor = sub %1 %2\n  %4:f64.tensor = div %0 %3\n"
+        "  store block %4\n"
+        "body x step view block\n  %0:f32.element = load g\n  %1:f64.block = sum[block] %0 -> r0\n"
+        "  %2:f32.block = round %1\n  %3:f32.element = mul %2 %0\n  store p %3\n";
+    static const int64_t flat[] = {1, 8}, tall[] = {3, 8};
+    typedef int (*StepFn)(int, const int64_t *, float *, const float *, const void *, int64_t,
+                          void *);
+    StrBuf text = {.arena = a}, header = {.arena = a}, why = {.arena = a};
+    const Plan *p = plan_make(a, ir_parse(a, rule, &why));
+    const Variant *v = rule_variant(a, p, "");
+    emit_standalone_c(&p, 1, v->storage, &text, NULL);
+    emit_cuda_h(&p, 1, v->storage, &header);
+    sb_puts(&header, "int choose(int n, const int64_t *shape, int64_t *block);\n"
+                     "int choose(int n, const int64_t *shape, int64_t *block)\n"
+                     "{\n    (void)x_launches, (void)x_pointers;\n"
+                     "    return x_choose(n, shape, block);\n}\n");
+    void *library = library_of(a, text.text, cc, "a rule of blocks"),
+         *host = library_of(a, header.text, cc, "its CUDA header");
+    int64_t (*work)(int, const int64_t *), size = 0;
+    int (*choose)(int, const int64_t *, int64_t *);
+    StepFn step;
+    *(void **)&work = symbol(library, "x", "step_work");
+    *(void **)&step = symbol(library, "x", "step");
+    *(void **)&choose = dlsym(host, "choose");
+    float g[24], x[24] = {5, 5};
+    for (int i = 0; i < 24; i++) g[i] = (float)i;
+    void *memory = arena_alloc(a, (size_t)(work(2, flat) + work(2, tall)));
+    CHECK(step(2, flat, x, g, NULL, 1, memory) == 0 && x[1] == 5, "a step in blocks of infinity");
+    CHECK(step(2, tall, x, g, NULL, 1, memory) == 1 && x[1] == 66, "blocks of 12: %g", (double)x[1]);
+    CHECK(choose(2, flat, &size) == -1, "blocks of infinity on CUDA");
+    CHECK(choose(2, tall, &size) == 0 && size == 12, "blocks of %lld", (long long)size);
+    dlclose(library);
+    dlclose(host);
 }
 
 /* What cc_compile says and leaves when it cannot do its work. */
@@ -247,6 +293,7 @@ int main(int argc, char **argv)
     if (!backend_find("cc")->probe(&o, &why)) SKIP("%s", why.text);
     refusals(&a, cc.text);
     backend(&a, cc.text);
+    no_blocks(&a, cc.text);
     entry_points(&a, "schedule_free_adamw", cc.text);
     entry_points(&a, "schedule_free_sgd", cc.text);
     for (size_t i = 0; i < IR_RULES; i++) {

@@ -109,10 +109,12 @@ static inline int scene_says(const Slot *slot, size_t i)
 static inline double scene_property(const Scene *s, const Slot *slot, size_t i)
 {
     const ExecTensor *t = &s->x.tensors[i];
+    /* Of the last two axes, whatever view its body has. */
+    ViewDims last = view_dims(VIEW_FLAT, s->shapes[i].ndim, s->shapes[i].dim, 1);
     if (ir_asks_name(slot)) return scene_says(slot, i);
-    if (strcmp(slot->name, "rows") == 0) return (double)t->rows;
-    if (strcmp(slot->name, "cols") == 0) return (double)t->cols;
-    if (strcmp(slot->name, "mats") == 0) return (double)t->mats;
+    if (strcmp(slot->name, "rows") == 0) return (double)last.rows;
+    if (strcmp(slot->name, "cols") == 0) return (double)last.cols;
+    if (strcmp(slot->name, "mats") == 0) return (double)last.mats;
     if (strcmp(slot->name, "ndim") == 0) return s->shapes[i].ndim;
     if (strcmp(slot->name, "first") == 0)
         return s->shapes[i].ndim ? (double)s->shapes[i].dim[0] : 1;
