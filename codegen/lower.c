@@ -29,6 +29,13 @@ static void set_value(Lower *l, Symbol *s, IrRef value, IrRef written)
 
 /* ---- statements ----------------------------------------------------------------------------- */
 
+/* What a state is before the statements, and under which guard that has to be stored. */
+static void begins_as(Lower *l, const Symbol *s, IrRef value, IrRef written)
+{
+    l->entry[s->id] = value;
+    l->begun_under[s->id] = written;
+}
+
 /* The first value of a state: a constant is in its slot; any other is taken at the first applied
  * step, and stored then. */
 static void lower_state(Lower *l, const Stmt *s)
@@ -49,7 +56,7 @@ static void lower_state(Lower *l, const Stmt *s)
     /* What tensors share begins with the first step; other entry points see what it will be. */
     if (l->at && rate_within(sym->rate, RATE_GROUP)) written = WRITTEN_NEVER;
     set_value(l, sym, value, written);
-    l->entry[sym->id] = value;
+    begins_as(l, sym, value, written);
 }
 
 static void lower_block(Lower *l, const Block *b);
@@ -94,8 +101,8 @@ static IrRef join_written(Lower *l, IrRef before, IrRef c, IrRef then, IrRef oth
     return r;
 }
 
-/* Joins one symbol's values in both branches. A state that lives in one branch alone keeps its
- * value at entry in the other. */
+/* Joins one symbol's values in both branches. A state that lives in one branch alone is in the other
+ * what it was at entry, and begins there, too. */
 static void join(Lower *l, IrRef c, const Change *then, const Change *otherwise)
 {
     Symbol *s = then ? then->sym : otherwise->sym;
@@ -110,7 +117,7 @@ static void join(Lower *l, IrRef c, const Change *then, const Change *otherwise)
     }
     if (before == IR_NONE) {
         before = l->entry[s->id];
-        written = s->derived ? lower_first(l, s) : WRITTEN_NEVER;
+        written = l->begun_under[s->id];
     }
     IrRef a = then ? then->value : before, b = otherwise ? otherwise->value : before;
     IrRef w = join_written(l, written, c, then ? then->written : written,
@@ -129,8 +136,9 @@ static void lower_when(Lower *l, const Stmt *s)
 {
     IrRef c = when_condition(l, s), guard = l->guard;
     size_t mark = l->nundo;
+    bool init = lower_is_init(s); /* state begins whatever holds around */
     Change *a, *b = NULL;
-    l->guard = guard_and(l, guard, c);
+    l->guard = init ? c : guard_and(l, guard, c);
     lower_block(l, s->body);
     size_t na = take_back(l, mark, &a), nb = 0;
     if (s->else_body) {
@@ -144,6 +152,9 @@ static void lower_when(Lower *l, const Stmt *s)
         const Change *other = l->mate[a[i].sym->id];
         l->mate[a[i].sym->id] = NULL;
         join(l, c, &a[i], other);
+        uint32_t id = a[i].sym->id;
+        if (init && a[i].sym->kind == SYM_STATE)
+            begins_as(l, a[i].sym, l->value[id], l->written[id]);
     }
     for (size_t k = 0; k < nb; k++) {
         if (l->mate[b[k].sym->id]) join(l, c, NULL, &b[k]);

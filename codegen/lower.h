@@ -43,6 +43,7 @@ typedef struct Lower {
     IrRef *value;        /* now */
     IrRef *entry;        /* at the entry of the step; of g: see entry_g */
     IrRef *written;      /* under which guard it was written so far */
+    IrRef *begun_under;  /* a state: under which it has its first value at this step */
     const Change **mate; /* in the other branch, while two are joined */
     Undo *undo;
     size_t nundo, undo_cap;

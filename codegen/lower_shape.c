@@ -147,6 +147,7 @@ IrModule *ir_lower(Arena *a, DiagSink *d, const Rule *rule, const LowerOptions *
     l.value = ARENA_ARRAY(a, IrRef, rule->nsyms + 1);
     l.entry = ARENA_ARRAY(a, IrRef, rule->nsyms + 1);
     l.written = ARENA_ARRAY(a, IrRef, rule->nsyms + 1);
+    l.begun_under = ARENA_ARRAY(a, IrRef, rule->nsyms + 1);
     l.slot = ARENA_ARRAY(a, uint32_t, rule->nsyms + 1);
     l.mate = ARENA_ARRAY(a, const Change *, rule->nsyms + 1);
     l.memo = ARENA_ARRAY(a, IrRef, rule->nexprs + 1);

@@ -213,9 +213,44 @@ static void schedules(void)
     }
 }
 
+/* State begins at the tensor's first step whatever holds around the use, `init` included; what that
+ * writes to p is guarded as all else. */
+static void inner_rests(void)
+{
+    start("optimizer inside {\n state z = p, k = 0\n init { z += 8;  k := old(z) + 3;  p += 1 }\n"
+          " z := 0.5 * z + 0 * old(z)\n p -= z + k * g\n}\n"
+          "optimizer around(inner: rule) {\n p *= 2\n when t % 3 != 1 { use inner }\n p += g\n}\n",
+          NULL, "around(inside)");
+    float p[NB][LEN], z[NB][LEN], k[NB][LEN];
+    double t_of[NB] = {0, 0};
+    EACH_TENSOR EACH_ELEMENT p[t][i] = at("p", t, i);
+    EACH_STEP
+    {
+        run_step(s);
+        EACH_TENSOR
+        {
+            if (!active(s, t)) continue;
+            bool uses = fmod(++t_of[t], 3) != 1;
+            EACH_ELEMENT
+            {
+                float g = (float)grad[s][t][i];
+                p[t][i] *= 2;
+                if (t_of[t] == 1) k[t][i] = p[t][i] + 3, z[t][i] = p[t][i] + 8;
+                if (uses) z[t][i] *= 0.5f, p[t][i] = p[t][i] - (z[t][i] + k[t][i] * g);
+                p[t][i] += g;
+                SAME("p", at("p", t, i), p[t][i]);
+                SAME("z", at("z", t, i), z[t][i]);
+                SAME("k", at("k", t, i), k[t][i]);
+            }
+        }
+    }
+    finish();
+}
+
 int main(void)
 {
     directions();
+    inner_rests();
     wrapper();
     rules_inside();
     arrays();
