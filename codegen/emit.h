@@ -22,6 +22,7 @@ extern const EmitStyle emit_style_c; /* float, double, int: C and tile C */
 
 /* Names of the four block pointers, by level: "global", "group", "cls", "tensor". */
 extern const char *const emit_blocks[LEVEL_COUNT];
+extern const char *const emit_row_blocks[LEVEL_COUNT]; /* of the tensor row t: "t->u[0]", … */
 extern const char *const emit_level_names[LEVEL_COUNT]; /* "global", "group", "class", "tensor" */
 
 const char *emit_type(const EmitStyle *s, DType d);
@@ -112,10 +113,6 @@ KernelInfo emit_kernel_info(Arena *a, const Plan *p, const Variant *v, const Ker
 /* `const float v14 = v12 * v13;` of a computed element value. */
 void emit_element_value(StrBuf *out, const Plan *p, const Variant *v, IrRef ref,
                         const EmitStyle *s);
-static inline bool emit_is_draw(const Ins *ins)
-{
-    return ins->op == IR_NORMAL || ins->op == IR_UNIFORM || ins->op == IR_RADEMACHER;
-}
 /* "ds_normalf(v3, v4, 2u, index)". */
 void emit_draw_text(StrBuf *out, const Ins *ins, const char *index);
 /* The end of a line that computes `ref`: a comment with its place in the rule, where that is known

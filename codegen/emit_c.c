@@ -22,12 +22,12 @@ const VectorStyle emit_vectors_c = {
 
 /* Whether a value that is the same for all elements of a tensor is reduced over them with this
  * operator. */
-static bool reduces_uniformly(const Plan *p, int op)
+static bool reduces_uniformly(const Plan *p, const ReduceInfo *info)
 {
     for (uint32_t i = 0; i < p->nreduces; i++) {
         const PlanReduce *r = &p->reduces[i];
-        if (r->of_scalars && r->result.level == LEVEL_TENSOR &&
-            p->m->bodies[r->body].ins[r->ins].op - IR_RED == op)
+        if (r->from == FROM_SCALARS && r->result.level == LEVEL_TENSOR &&
+            plan_reduce_info(p, r) == info)
             return true;
     }
     return false;
@@ -58,53 +58,60 @@ static void uniform_function(StrBuf *out, const ReduceInfo *info)
         info->name, info->name, info->name, info->name, info->name, info->name, info->name);
 }
 
+static void merge_and_fold(StrBuf *out, const ReduceInfo *info)
+{
+    sb_printf(out, "static inline double ds_merge_%s(double a, double b)\n{\n    return ", info->name);
+    emit_reduce_text(out, info->merge, "a", "b", "");
+    sb_printf(out,
+              ";\n}\n"
+              "/* n lanes that are in use; the others would fold to nothing. */\n"
+              "static inline double ds_fold_%s(double *lane, int n)\n{\n"
+              "    for (int half = 64; half > 0; half /= 2) {\n"
+              "        for (int j = 0; j < n - half; j++)\n"
+              "            lane[j] = ds_merge_%s(lane[j], lane[j + half]);\n"
+              "        n = n < half ? n : half;\n"
+              "    }\n    return lane[0];\n}\n",
+              info->name, info->name);
+}
+
+static void tree(StrBuf *out, const ReduceInfo *info)
+{
+    sb_printf(out,
+              "/* The aligned tree over chunks, kept as one subtree per bit of the number of "
+              "chunks so far. */\n"
+              "static inline void ds_push_%s(double *tree, uint64_t chunk, double x)\n{\n"
+              "    int k = 0;\n"
+              "    for (; chunk >> k & 1; k++)\n"
+              "        x = ds_merge_%s(tree[k], x);\n"
+              "    tree[k] = x;\n}\n"
+              "static inline double ds_root_%s(const double *tree, uint64_t chunks)\n{\n"
+              "    int k = 0;\n"
+              "    while (!(chunks >> k & 1))\n"
+              "        k++;\n"
+              "    double x = tree[k];\n"
+              "    for (k++; k < 52; k++) {\n"
+              "        if (chunks >> k & 1)\n"
+              "            x = ds_merge_%s(tree[k], x);\n"
+              "    }\n    return x;\n}\n\n",
+              info->name, info->name, info->name, info->name);
+}
+
 /* ds_fold_<op> for every operator that kernels reduce with, and ds_push, ds_root for the plain
  * step's tree. */
 static void reduction_functions(StrBuf *out, const Plan *p, bool *done, bool *uniform)
 {
     for (uint32_t i = 0; i < p->nreduces; i++) {
-        int op = p->m->bodies[p->reduces[i].body].ins[p->reduces[i].ins].op - IR_RED;
-        const ReduceInfo *info = &reduce_info[op];
-        bool wanted = reduces_uniformly(p, op) && !uniform[op];
-        if (done[op]) {
-            if (wanted) uniform_function(out, info);
-            uniform[op] |= wanted;
-            continue;
+        const ReduceInfo *info = plan_reduce_info(p, &p->reduces[i]);
+        size_t op = (size_t)(info - reduce_info);
+        if (!done[op]) {
+            merge_and_fold(out, info);
+            tree(out, info);
+        }
+        if (!uniform[op] && reduces_uniformly(p, info)) {
+            uniform_function(out, info);
+            uniform[op] = true;
         }
         done[op] = true;
-        sb_printf(out, "static inline double ds_merge_%s(double a, double b)\n{\n    return ",
-                  info->name);
-        emit_reduce_text(out, info->merge, "a", "b", "");
-        sb_printf(out,
-                  ";\n}\n"
-                  "/* n lanes that are in use; the others would fold to nothing. */\n"
-                  "static inline double ds_fold_%s(double *lane, int n)\n{\n"
-                  "    for (int half = 64; half > 0; half /= 2) {\n"
-                  "        for (int j = 0; j < n - half; j++)\n"
-                  "            lane[j] = ds_merge_%s(lane[j], lane[j + half]);\n"
-                  "        n = n < half ? n : half;\n"
-                  "    }\n    return lane[0];\n}\n",
-                  info->name, info->name);
-        sb_printf(out,
-                  "/* The aligned tree over chunks, kept as one subtree per bit of the number of "
-                  "chunks so far. */\n"
-                  "static inline void ds_push_%s(double *tree, uint64_t chunk, double x)\n{\n"
-                  "    int k = 0;\n"
-                  "    for (; chunk >> k & 1; k++)\n"
-                  "        x = ds_merge_%s(tree[k], x);\n"
-                  "    tree[k] = x;\n}\n"
-                  "static inline double ds_root_%s(const double *tree, uint64_t chunks)\n{\n"
-                  "    int k = 0;\n"
-                  "    while (!(chunks >> k & 1))\n"
-                  "        k++;\n"
-                  "    double x = tree[k];\n"
-                  "    for (k++; k < 52; k++) {\n"
-                  "        if (chunks >> k & 1)\n"
-                  "            x = ds_merge_%s(tree[k], x);\n"
-                  "    }\n    return x;\n}\n\n",
-                  info->name, info->name, info->name, info->name);
-        if (wanted) uniform_function(out, info);
-        uniform[op] |= wanted;
     }
 }
 
@@ -159,32 +166,36 @@ static void scalar_programs(StrBuf *out, const Plan *p)
     }
 }
 
-void emit_c_scalars(StrBuf *out, const Plan *p)
+/* What `text` calls, found by reading it, and then the text. */
+static void with_what_it_needs(StrBuf *out, const char *text)
 {
-    StrBuf body = {.arena = out->arena};
-    sb_puts(&body, "");
-    scalar_programs(&body, p);
+    emit_math_sections(out, text, NULL);
+    element_types(out);
+    sb_puts(out, text);
+}
+
+static void translation_unit(StrBuf *out, const StrBuf *body)
+{
     sb_puts(out, "#include <stdint.h>\n\n");
     preamble(out);
     emit_c_abi(out);
-    emit_math_sections(out, body.text, NULL);
-    element_types(out);
-    sb_puts(out, body.text);
+    with_what_it_needs(out, body->text ? body->text : "");
+}
+
+void emit_c_scalars(StrBuf *out, const Plan *p)
+{
+    StrBuf body = {.arena = out->arena};
+    scalar_programs(&body, p);
+    translation_unit(out, &body);
 }
 
 void emit_c_kernels(StrBuf *out, const Plan *p, const Variant *v)
 {
     StrBuf body = {.arena = out->arena};
-    sb_puts(&body, "");
     bool done[RED_COUNT_] = {false}, uniform[RED_COUNT_] = {false};
     reduction_functions(&body, p, done, uniform);
     emit_c_variant(&body, p, v);
-    sb_puts(out, "#include <stdint.h>\n\n");
-    preamble(out);
-    emit_c_abi(out);
-    emit_math_sections(out, body.text, NULL);
-    element_types(out);
-    sb_puts(out, body.text);
+    translation_unit(out, &body);
 }
 
 CUnit emit_c_unit(Arena *a, const Plan *const *plans, size_t n, const DType *storage)
@@ -199,7 +210,6 @@ CUnit emit_c_unit(Arena *a, const Plan *const *plans, size_t n, const DType *sto
     return u;
 }
 
-/* Everything that calls ds_ functions; what they need is found by reading it. */
 static void body_text(StrBuf *out, const CUnit *u)
 {
     bool done[RED_COUNT_] = {false}, uniform[RED_COUNT_] = {false}, shaped = false;
@@ -230,8 +240,6 @@ bool emit_standalone_c(const Plan *const *plans, size_t n, const DType *storage,
         preamble(c_text);
         emit_c_header(c_text, &u);
     }
-    emit_math_sections(c_text, body.text, NULL);
-    element_types(c_text);
-    sb_puts(c_text, body.text);
+    with_what_it_needs(c_text, body.text);
     return true;
 }

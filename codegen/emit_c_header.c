@@ -82,7 +82,7 @@ void emit_pointer_comment(StrBuf *out, const Plan *p, const Variant *v)
 /* Where the values that a reduction leaves or takes stand, for the reader of the comment. */
 static void comment_reduce(StrBuf *out, const Plan *p, const PlanReduce *r)
 {
-    const char *name = reduce_info[p->m->bodies[r->body].ins[r->ins].op - IR_RED].name;
+    const char *name = plan_reduce_info(p, r)->name;
     sb_printf(out, " *   join %s of ", name);
     if (r->from == FROM_SCALARS)
         sb_printf(out, "%s[%u]", emit_level_names[r->arg.level], (unsigned)r->arg.index);

@@ -43,7 +43,7 @@ static const PlanReduce *kernel_reduce(const CKernel *c, uint32_t i)
 
 static const ReduceInfo *kernel_reduce_info(const CKernel *c, uint32_t i)
 {
-    return &reduce_info[c->b->ins[kernel_reduce(c, i)->ins].op - IR_RED];
+    return plan_reduce_info(c->p, kernel_reduce(c, i));
 }
 
 static bool to_rows(const CKernel *c, uint32_t i)
@@ -142,7 +142,7 @@ static void row_params(const CKernel *c, bool types)
 static void element_value(const CKernel *c, IrRef ref)
 {
     const Ins *ins = &c->b->ins[ref];
-    if (!emit_is_draw(ins)) {
+    if (!ir_is_draw(ins)) {
         emit_element_value(c->out, c->p, c->v, ref, &emit_style_c);
         return;
     }
@@ -419,10 +419,9 @@ static void view_lines(const CKernel *c)
 
 static void read_uniforms(const CKernel *c)
 {
-    const char *const blocks[LEVEL_COUNT] = {"t->u[0]", "t->u[1]", "t->u[2]", "t->u[3]"};
     for (uint32_t i = 0; i < c->info.nscalars; i++) {
         sb_puts(c->out, "        ");
-        emit_scalar_read(c->out, c->p, c->v->body, c->info.scalars[i], &emit_style_c, blocks);
+        emit_scalar_read(c->out, c->p, c->v->body, c->info.scalars[i], &emit_style_c, emit_row_blocks);
         sb_puts(c->out, "\n");
     }
     for (uint32_t i = 0; i < c->info.nmatrices; i++) {
@@ -476,7 +475,7 @@ void emit_c_variant(StrBuf *out, const Plan *p, const Variant *v)
         c.branches = c.info.always || c.info.nguards > 1;
         c.view = c.b->view != VIEW_FLAT;
         for (uint32_t k = 0; k < c.k->nvals; k++)
-            c.draws |= c.k->vals[k].how == VAL_COMPUTE && emit_is_draw(&c.b->ins[c.k->vals[k].ref]);
+            c.draws |= c.k->vals[k].how == VAL_COMPUTE && ir_is_draw(&c.b->ins[c.k->vals[k].ref]);
         kernel(&c);
     }
 }

@@ -207,18 +207,12 @@ static void call_commit(StrBuf *out, const Plan *p)
     emit_c_drain_blocks(out, p);
 }
 
-static const char *reduce_name(const Plan *p, const PlanReduce *r)
-{
-    return reduce_info[p->m->bodies[r->body].ins[r->ins].op - IR_RED].name;
-}
-
 static void put_result(StrBuf *out, const Plan *p, const PlanReduce *r, const char *value)
 {
-    const Ins *ins = &p->m->bodies[r->body].ins[r->ins];
     sb_printf(out, "    %s[%u] = ", emit_blocks[r->result.level], (unsigned)r->result.index);
     if (r->guard.level != LEVEL_NONE) {
         sb_printf(out, "%s[%u] == 0 ? ", emit_blocks[r->guard.level], (unsigned)r->guard.index);
-        emit_literal(out, reduce_info[ins->op - IR_RED].identity, DT_F64);
+        emit_literal(out, plan_reduce_info(p, r)->identity, DT_F64);
         sb_puts(out, " : ");
     }
     sb_printf(out, "%s;\n", value);
@@ -244,14 +238,14 @@ static void run_kernel(StrBuf *out, const Plan *p, const Kernel *k)
               module, k->phase);
     for (uint32_t i = 0; i < k->nreduces; i++) {
         const PlanReduce *r = &p->reduces[k->reduces[i]];
-        sb_printf(out, "        ds_push_%s(tree[%u], chunk, partial[%u]);\n", reduce_name(p, r),
+        sb_printf(out, "        ds_push_%s(tree[%u], chunk, partial[%u]);\n", plan_reduce_info(p, r)->name,
                   (unsigned)r->partial, (unsigned)r->partial);
     }
     sb_puts(out, "    }\n");
     for (uint32_t i = 0; i < k->nreduces; i++) {
         const PlanReduce *r = &p->reduces[k->reduces[i]];
         put_result(out, p, r,
-                   arena_printf(a, "ds_root_%s(tree[%u], chunks)", reduce_name(p, r),
+                   arena_printf(a, "ds_root_%s(tree[%u], chunks)", plan_reduce_info(p, r)->name,
                                 (unsigned)r->partial));
     }
 }
@@ -262,9 +256,8 @@ static void join_scalars(StrBuf *out, const Plan *p, int phase)
 {
     for (uint32_t i = 0; i < p->nreduces; i++) {
         const PlanReduce *r = &p->reduces[i];
-        if (r->phase != phase || !r->of_scalars) continue;
-        const Ins *ins = &p->m->bodies[r->body].ins[r->ins];
-        const ReduceInfo *info = &reduce_info[ins->op - IR_RED];
+        if (r->phase != phase || r->from != FROM_SCALARS) continue;
+        const ReduceInfo *info = plan_reduce_info(p, r);
         StrBuf id = {.arena = out->arena}, value = {.arena = out->arena};
         sb_puts(&value, "");
         emit_literal(&id, info->identity, DT_F64);

@@ -89,11 +89,10 @@ static const char *elem_type(DType d)
 static void row_head(const CudaKernel *c)
 {
     StrBuf *out = c->out;
-    const char *const blocks[LEVEL_COUNT] = {"t->u[0]", "t->u[1]", "t->u[2]", "t->u[3]"};
     for (uint32_t i = 0; i < c->info.nconsts + c->info.nscalars; i++) {
         IrRef ref = i < c->info.nconsts ? c->info.consts[i] : c->info.scalars[i - c->info.nconsts];
         sb_puts(out, "    ");
-        emit_scalar_read(out, c->p, c->v->body, ref, &emit_style_cuda, blocks);
+        emit_scalar_read(out, c->p, c->v->body, ref, &emit_style_cuda, emit_row_blocks);
         sb_puts(out, "\n");
     }
     if (!c->info.always && c->info.nguards) {
@@ -190,7 +189,7 @@ static void compute_values(const CudaKernel *c)
             const char *at = arena_printf(c->a, "in_%s[c]", emit_elem_name(c->a, c->p, kv->elem));
             sb_printf(out, "const ds_f v%u = %s;", (unsigned)kv->ref,
                       emit_widened(c->a, emit_elem_storage(c->p, c->v, kv->elem), at));
-        } else if (emit_is_draw(ins)) {
+        } else if (ir_is_draw(ins)) {
             sb_printf(out, "const ds_f v%u = ", (unsigned)kv->ref);
             emit_draw_text(out, ins, "(ds_u64)(ds_at + i + c)");
             sb_puts(out, ";");
@@ -210,16 +209,14 @@ static void compute_values(const CudaKernel *c)
 
 static const char *identity_text(const CudaKernel *c, uint32_t i)
 {
-    StrBuf s = {.arena = c->a};
-    emit_literal(&s, cuda_reduce_info(c->p, kernel_reduce(c, i))->identity, DT_F64);
-    return s.text;
+    return cuda_identity(c->a, plan_reduce_info(c->p, kernel_reduce(c, i)));
 }
 
 static void combine(const CudaKernel *c, uint32_t i, const char *indent, const char *to,
                     const char *x, const char *y)
 {
     sb_printf(c->out, "%s%s = ", indent, to);
-    emit_reduce_text(c->out, cuda_reduce_info(c->p, kernel_reduce(c, i))->combine, to, x, y);
+    emit_reduce_text(c->out, plan_reduce_info(c->p, kernel_reduce(c, i))->combine, to, x, y);
     sb_puts(c->out, ";\n");
 }
 
@@ -230,7 +227,7 @@ static void reduce_four(const CudaKernel *c)
     if (!c->k->nreduces) return;
     sb_puts(out, "                if (ds_has) {\n");
     for (uint32_t i = 0; i < c->k->nreduces; i++) {
-        const Ins *ins = cuda_reduction(c->p, kernel_reduce(c, i));
+        const Ins *ins = plan_reduction(c->p, kernel_reduce(c, i));
         const char *x = arena_printf(c->a, "(ds_d)v%u", (unsigned)ins->arg[0]);
         const char *y =
             ir_arity(ins) > 1 ? arena_printf(c->a, "(ds_d)v%u", (unsigned)ins->arg[1]) : "0.0";
@@ -246,7 +243,7 @@ static void reduce_four(const CudaKernel *c)
     }
     sb_puts(out, "                }\n");
     for (uint32_t i = 0; c->lines && i < c->k->nreduces; i++) {
-        const Ins *ins = cuda_reduction(c->p, kernel_reduce(c, i));
+        const Ins *ins = plan_reduction(c->p, kernel_reduce(c, i));
         if (to_rows(c, i) || to_cols(c, i)) continue;
         sb_printf(out, "                ds_x%u[c] = (ds_d)v%u;\n", (unsigned)i,
                   (unsigned)ins->arg[0]);
@@ -267,7 +264,7 @@ static void rotate_four(const CudaKernel *c)
                  "                const bool ds_has = ds_i + ds_o < count;\n");
     for (uint32_t i = 0; i < c->k->nreduces; i++) {
         if (to_rows(c, i) || to_cols(c, i)) continue;
-        const Ins *ins = cuda_reduction(c->p, kernel_reduce(c, i));
+        const Ins *ins = plan_reduction(c->p, kernel_reduce(c, i));
         unsigned n = (unsigned)i;
         sb_printf(
             out,
@@ -329,7 +326,7 @@ static void lanes_end(const CudaKernel *c, bool rows)
         const PlanReduce *r = kernel_reduce(c, i);
         const char *in = rows ? "        " : "    ";
         sb_printf(c->out, "%sconst ds_d root%u = ds_fold_%s(lane%u);\n", in, (unsigned)i,
-                  cuda_reduce_info(c->p, r)->name, (unsigned)i);
+                  plan_reduce_info(c->p, r)->name, (unsigned)i);
         if (rows)
             sb_printf(c->out, "%sif (thread == 0) ds_row%u[ds_line] = ds_raw(root%u);\n", in,
                       (unsigned)i, (unsigned)i);

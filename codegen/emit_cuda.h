@@ -61,12 +61,8 @@ bool emit_cuda_has_all(const Plan *p, int phase);
 /* Columns of `roots` that the phase with the most of them needs. */
 uint32_t emit_cuda_roots(const Plan *p);
 
-static inline const Ins *cuda_reduction(const Plan *p, const PlanReduce *r)
-{
-    return &p->m->bodies[r->body].ins[r->ins];
-}
-static inline const ReduceInfo *cuda_reduce_info(const Plan *p, const PlanReduce *r)
-{
-    return &reduce_info[cuda_reduction(p, r)->op - IR_RED];
-}
+/* "0.0", "-ds_inf()", …: what a reduction over nothing gives. */
+const char *cuda_identity(Arena *a, const ReduceInfo *info);
+/* How many values a vector of a tensor has: "t->mats * t->rows". */
+const char *cuda_length(Rate rate);
 #endif

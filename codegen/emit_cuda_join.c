@@ -19,14 +19,14 @@ static bool is_joint(const PlanReduce *r)
 
 static uint32_t slot_of(const Plan *p, const PlanReduce *r)
 {
-    return cuda_reduction(p, r)->lit.slot;
+    return plan_reduction(p, r)->lit.slot;
 }
 
 /* Scalars of group rate, over the groups. */
 static bool is_of_groups(const Plan *p, const PlanReduce *r)
 {
     const IrBody *b = &p->m->bodies[r->body];
-    const Ins *ins = cuda_reduction(p, r);
+    const Ins *ins = plan_reduction(p, r);
     Rate rate = RATE_GLOBAL;
     for (int k = 0; k < ir_arity(ins); k++) rate = rate_join(rate, b->ins[ins->arg[k]].rate);
     return r->from == FROM_SCALARS && r->rate == RATE_GLOBAL && rate == RATE_GROUP;
@@ -39,7 +39,7 @@ static bool is_gathered(const PlanReduce *r)
 
 static bool has_second(const Plan *p, const PlanReduce *r)
 {
-    return cuda_reduce_info(p, r)->arity > 1;
+    return plan_reduce_info(p, r)->arity > 1;
 }
 
 /* Reductions of one slot stand together: how many from this one on. */
@@ -92,7 +92,7 @@ bool emit_cuda_has_all(const Plan *p, int phase)
 
 /* ---- operators ------------------------------------------------------------------------------ */
 
-static const char *identity_text(Arena *a, const ReduceInfo *info)
+const char *cuda_identity(Arena *a, const ReduceInfo *info)
 {
     StrBuf s = {.arena = a};
     emit_literal(&s, info->identity, DT_F64);
@@ -172,7 +172,7 @@ static void trees(StrBuf *out, const ReduceInfo *info)
 /* All elements of a tensor have this value: its chunks differ in the last one alone. */
 static void uniform(StrBuf *out, const ReduceInfo *info)
 {
-    const char *n = info->name, *identity = identity_text(out->arena, info);
+    const char *n = info->name, *identity = cuda_identity(out->arena, info);
     sb_printf(out,
               "DS_FN ds_d ds_same_chunk_%s(long long count, ds_d x, ds_d y)\n{\n"
               "    ds_d lane[4] = {%s, %s, %s, %s};\n    (void)y;\n"
@@ -233,7 +233,7 @@ void emit_cuda_reductions(StrBuf *out, const Plan *p)
     bool packs = false;
     for (uint32_t i = 0; i < p->nreduces; i++) {
         const PlanReduce *r = &p->reduces[i];
-        const ReduceInfo *info = cuda_reduce_info(p, r);
+        const ReduceInfo *info = plan_reduce_info(p, r);
         size_t op = (size_t)(info - reduce_info);
         if (!done[op]) {
             merge_and_fold(out, info);
@@ -287,7 +287,7 @@ void emit_cuda_reductions(StrBuf *out, const Plan *p)
 static void array_functions(StrBuf *out, const ReduceInfo *info, const char *name,
                             const char *params, const char *args, const char *value)
 {
-    const char *n = info->name, *identity = identity_text(out->arena, info);
+    const char *n = info->name, *identity = cuda_identity(out->arena, info);
     sb_printf(out,
               "DS_FN ds_d ds_chunk_%s(%s, long long from, long long count)\n{\n"
               "    ds_d lane[4] = {%s, %s, %s, %s};\n"
@@ -356,14 +356,14 @@ static void vector_array(StrBuf *out, const Plan *p, uint32_t i)
     if (has_second(p, r))
         sb_printf(&value, "                y = ds_d(%s);\n",
                   vector_text(a, r, r->vec2, r->vec2_type, r->vec2_rate, r->arg2));
-    array_functions(out, cuda_reduce_info(p, r), array_name(a, i), "const DsTensorRow *t", "t",
+    array_functions(out, plan_reduce_info(p, r), array_name(a, i), "const DsTensorRow *t", "t",
                     value.text);
 }
 
 /* Values that join left in roots. */
 static void gathered_array(StrBuf *out, const Plan *p, uint32_t i)
 {
-    array_functions(out, cuda_reduce_info(p, &p->reduces[i]), array_name(out->arena, i),
+    array_functions(out, plan_reduce_info(p, &p->reduces[i]), array_name(out->arena, i),
                     "const double *vx, const double *vy, const unsigned char *have",
                     "vx, vy, have",
                     "                in = have[i] == 1;\n"
@@ -395,7 +395,7 @@ static void group_array(StrBuf *out, const Plan *p, uint32_t i)
         sb_puts(&value, "                } else ");
     }
     sb_puts(&value, "{\n                    in = false;\n                }\n");
-    array_functions(out, cuda_reduce_info(p, &p->reduces[i]), array_name(a, i),
+    array_functions(out, plan_reduce_info(p, &p->reduces[i]), array_name(a, i),
                     "const double *global, const DsGroup *groups", "global, groups", value.text);
 }
 
@@ -411,8 +411,8 @@ static const char *guard_text(Arena *a, const PlanReduce *r)
 /* Rows, columns and blocks of elements: strips, or tiles, meet. */
 static void join_lines(StrBuf *out, const Plan *p, const PlanReduce *r)
 {
-    const ReduceInfo *info = cuda_reduce_info(p, r);
-    const char *identity = identity_text(out->arena, info);
+    const ReduceInfo *info = plan_reduce_info(p, r);
+    const char *identity = cuda_identity(out->arena, info);
     bool cols = (r->rate & AXIS_COL) != 0;
     sb_printf(out,
               "        double *v = (double *)t->ptr[%u];\n"
@@ -430,8 +430,8 @@ static void join_lines(StrBuf *out, const Plan *p, const PlanReduce *r)
 /* Matrices of elements: few partial results by a thread, many by a block. */
 static void join_matrices(StrBuf *out, const Plan *p, const PlanReduce *r)
 {
-    const ReduceInfo *info = cuda_reduce_info(p, r);
-    const char *n = info->name, *identity = identity_text(out->arena, info);
+    const ReduceInfo *info = plan_reduce_info(p, r);
+    const char *n = info->name, *identity = cuda_identity(out->arena, info);
     sb_printf(out,
               "        double *v = (double *)t->ptr[%u];\n"
               "        const long long each = t->tiles * ds_strips(t);\n"
@@ -452,7 +452,7 @@ static void join_matrices(StrBuf *out, const Plan *p, const PlanReduce *r)
 static void join_parts(StrBuf *out, const Plan *p, uint32_t i)
 {
     const PlanReduce *r = &p->reduces[i];
-    const char *identity = identity_text(out->arena, cuda_reduce_info(p, r));
+    const char *identity = cuda_identity(out->arena, plan_reduce_info(p, r));
     sb_printf(out,
               "        double *v = (double *)t->ptr[%u];\n"
               "        const long long each = %s;\n"
@@ -474,21 +474,15 @@ static void join_parts(StrBuf *out, const Plan *p, uint32_t i)
               (unsigned)i, (unsigned)i);
 }
 
-static const char *length_text(Rate rate)
-{
-    if (rate == RATE_MATRIX) return "t->mats";
-    return rate & AXIS_COL ? "t->mats * t->cols" : "t->mats * t->rows";
-}
-
 /* `root` of a tensor, in thread 0. */
 static void tensor_root(StrBuf *out, const Plan *p, uint32_t i)
 {
     Arena *a = out->arena;
     const PlanReduce *r = &p->reduces[i];
-    const char *n = cuda_reduce_info(p, r)->name;
+    const char *n = plan_reduce_info(p, r)->name;
     if (r->from == FROM_VECTOR) {
         sb_printf(out, "            const double root = ds_array_%u(t, 0, %s);\n", (unsigned)i,
-                  length_text(r->arg_rate));
+                  cuda_length(r->arg_rate));
     } else if (r->from == FROM_SCALARS) {
         sb_printf(out, "            const double root = ds_same_%s%s(%s, ds_d(%s), ds_d(%s));\n",
                   in_view(p, r) ? "tiles_" : "", n, in_view(p, r) ? "t" : "t->numel",
@@ -511,7 +505,7 @@ static void join_tensor(StrBuf *out, const Plan *p, uint32_t i)
     sb_printf(out,
               "            if (threadIdx.x == 0) t->u[3][%u] = in ? root : ds_raw(ds_d(%s));\n"
               "            __syncthreads();\n        }\n",
-              (unsigned)r->result.index, identity_text(out->arena, cuda_reduce_info(p, r)));
+              (unsigned)r->result.index, cuda_identity(out->arena, plan_reduce_info(p, r)));
 }
 
 static const char *root_index(Arena *a, const PlanReduce *r, uint32_t column)
@@ -626,8 +620,8 @@ static void all_values(StrBuf *out, const Plan *p, uint32_t i, const char *begin
                        const char *to)
 {
     const PlanReduce *r = &p->reduces[i];
-    const ReduceInfo *info = cuda_reduce_info(p, r);
-    const char *identity = identity_text(out->arena, info);
+    const ReduceInfo *info = plan_reduce_info(p, r);
+    const char *identity = cuda_identity(out->arena, info);
     unsigned column = (unsigned)columns_before(p, i);
     const char *w = is_gathered(r) && has_second(p, r) ? "v + x.nspans" : "0";
     sb_printf(out,

@@ -97,7 +97,7 @@ void emit_cuda_scalars(StrBuf *out, const CudaModule *m, int phase, const char *
 
 /* ---- vectors --------------------------------------------------------------------------------- */
 
-static const char *length_text(Rate rate)
+const char *cuda_length(Rate rate)
 {
     if (rate == RATE_MATRIX) return "t->mats";
     return rate & AXIS_COL ? "t->mats * t->cols" : "t->mats * t->rows";
@@ -123,7 +123,7 @@ void emit_cuda_vectors(StrBuf *out, const CudaModule *m, int phase, bool matrice
         emit_vector_loop(
             out, p, &programs[i], &emit_vectors_cuda,
             arena_printf(m->a, "for (long long i = ds_begin(), e = %s; i < e; i += ds_stride())",
-                         length_text(programs[i].rate)));
+                         cuda_length(programs[i].rate)));
         sb_puts(out, "}\n");
     }
     sb_printf(out,

@@ -17,6 +17,7 @@
 
 const EmitStyle emit_style_c = {"float", "double", "int", ""};
 const char *const emit_blocks[LEVEL_COUNT] = {"global", "group", "cls", "tensor"};
+const char *const emit_row_blocks[LEVEL_COUNT] = {"t->u[0]", "t->u[1]", "t->u[2]", "t->u[3]"};
 const char *const emit_level_names[LEVEL_COUNT] = {"global", "group", "class", "tensor"};
 
 const char *emit_type(const EmitStyle *s, DType d)

@@ -255,7 +255,7 @@ static void *eval_array(Run *r, uint32_t body, IrRef ref, Site s)
         map_load(t->ptr[elem], t->storage[elem], n, (DType)i->dtype, out);
     } else if (ir_is_reduce(i)) {
         reduce_to_vector(r, body, i, s, out);
-    } else if (i->op == IR_NORMAL || i->op == IR_UNIFORM || i->op == IR_RADEMACHER) {
+    } else if (ir_is_draw(i)) {
         eval_draw(r, body, i, s, n, out);
     } else {
         eval_map(r, body, i, s, n, out);

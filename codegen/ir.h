@@ -171,6 +171,10 @@ static inline bool ir_is_reduce(const Ins *i)
 {
     return i->op >= IR_RED;
 }
+static inline bool ir_is_draw(const Ins *i)
+{
+    return i->op == IR_NORMAL || i->op == IR_UNIFORM || i->op == IR_RADEMACHER;
+}
 /* Number of operands that are values (a reduction's guard excluded). */
 int ir_arity(const Ins *i);
 const char *ir_op_name(int op);

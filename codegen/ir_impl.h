@@ -21,10 +21,6 @@ IrRef ir_reduce_into(IrBuilder *b, ReduceOp op, IrRef x, IrRef y, IrRef guard, R
 const char *ir_reduce_rates(Rate scope, Rate args);
 /* Whether values and slots of this rate exist in a body of this view. */
 bool ir_view_has(View view, Rate rate);
-static inline bool ir_is_draw(const Ins *i)
-{
-    return i->op == IR_NORMAL || i->op == IR_UNIFORM || i->op == IR_RADEMACHER;
-}
 /* Level and index (or element number) of the next slot of this kind and rate; counts it. */
 void ir_slot_place(IrModule *m, Slot *slot);
 

@@ -384,7 +384,6 @@ static PlanReduce plan_reduce(PlanWork *w, uint32_t i, uint32_t *columns)
                     .ins = i,
                     .phase = w->phase[i],
                     .from = from,
-                    .of_scalars = from == FROM_SCALARS,
                     .rate = ins->rate,
                     .arg = {LEVEL_NONE, 0},
                     .arg2 = {LEVEL_NONE, 0},

@@ -92,7 +92,6 @@ typedef struct PlanReduce {
     IrRef ins;
     int phase; /* the phase whose kernel (or programs) feeds it */
     ReduceFrom from;
-    bool of_scalars; /* from == FROM_SCALARS */
     Rate rate;       /* of the result */
     Rate arg_rate;   /* FROM_VECTOR: what is reduced: the finest rate of the arguments */
     Place arg, arg2; /* where they are, if they are scalars */
@@ -190,6 +189,14 @@ Place plan_place(const Plan *p, uint32_t body, IrRef ref);
 static inline uint32_t plan_first_temp(const Plan *p, uint32_t body)
 {
     return p->m->nelem + p->nvectors[body];
+}
+static inline const Ins *plan_reduction(const Plan *p, const PlanReduce *r)
+{
+    return &p->m->bodies[r->body].ins[r->ins];
+}
+static inline const ReduceInfo *plan_reduce_info(const Plan *p, const PlanReduce *r)
+{
+    return &reduce_info[plan_reduction(p, r)->op - IR_RED];
 }
 Plan *plan_make(Arena *a, const IrModule *m);
 /* Schedules the kernels of one body under one storage (m->nelem dtypes). Pure; the caller caches.

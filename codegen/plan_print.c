@@ -127,7 +127,7 @@ static void print_arg(StrBuf *out, const Plan *p, uint32_t body, uint32_t vector
 
 static void print_join(StrBuf *out, const Plan *p, const PlanReduce *r)
 {
-    const Ins *ins = &p->m->bodies[r->body].ins[r->ins];
+    const Ins *ins = plan_reduction(p, r);
     sb_printf(out, "  join %%%u %s[%s] -> ", (unsigned)r->ins, reduce_info[ins->op - IR_RED].name,
               ins->rate == RATE_GLOBAL ? "all" : rate_name(ins->rate));
     print_place(out, r->result);

@@ -240,7 +240,7 @@ static inline void rig_join(Rig *r, const RigRows *w, const PlanReduce *pr, int 
             r->active[t] && (pr->guard.level == LEVEL_NONE || *rig_place(r, t, pr->guard) != 0);
         present[k] = in;
         roots[k] = reduce_identity(op);
-        if (in && pr->of_scalars)
+        if (in && pr->from == FROM_SCALARS)
             roots[k] = reduce_step(op, reduce_identity(op), *rig_place(r, t, pr->arg),
                                    pr->arg2.level == LEVEL_NONE ? 0 : *rig_place(r, t, pr->arg2));
         else if (in)
@@ -249,7 +249,7 @@ static inline void rig_join(Rig *r, const RigRows *w, const PlanReduce *pr, int 
         if (pr->result.level == LEVEL_TENSOR && r->active[t])
             r->got.tensor[t][pr->result.index] = roots[k];
     }
-    if (pr->result.level == LEVEL_GLOBAL && pr->of_scalars) {
+    if (pr->result.level == LEVEL_GLOBAL && pr->from == FROM_SCALARS) {
         /* A vector of as many values as there are tensors: lanes first, as long as they are few. */
         double lanes[DS_LANES];
         for (int j = 0; j < DS_LANES; j++)
@@ -271,7 +271,7 @@ static inline void rig_run(Rig *r, const RigCode *code)
     for (int ph = 0; ph <= p->nphases; ph++) {
         int npartial = 0;
         for (uint32_t i = 0; i < p->nreduces; i++)
-            npartial += p->reduces[i].phase == ph && !p->reduces[i].of_scalars;
+            npartial += p->reduces[i].phase == ph && p->reduces[i].from != FROM_SCALARS;
         for (uint32_t i = 0; i < p->nprograms; i++) {
             if (p->programs[i].phase == ph) rig_program(r, code->programs[i], p->programs[i].level);
         }

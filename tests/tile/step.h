@@ -152,7 +152,7 @@ static inline void world_join(const World *w, const WorldBuilt *b, int phase, co
             present[i] = w->x.tensors[i].active &&
                          (r->guard.level == LEVEL_NONE || *world_block(w, i, r->guard) != 0);
             if (!w->x.tensors[i].active) continue;
-            if (r->of_scalars)
+            if (r->from == FROM_SCALARS)
                 root[i] =
                     reduce_step(op, reduce_identity(op), *world_block(w, i, r->arg),
                                 r->arg2.level == LEVEL_NONE ? 0 : *world_block(w, i, r->arg2));
