@@ -242,11 +242,6 @@ static void fill_call(Select *s, TileCall *c, int op, const Match *m, IrRef root
     }
 }
 
-static bool is_draw(const Ins *ins)
-{
-    return ins->op == IR_NORMAL || ins->op == IR_UNIFORM || ins->op == IR_RADEMACHER;
-}
-
 static TileCall *cover_draw(Select *s, IrRef ref)
 {
     const Ins *ins = &s->b->ins[ref];
@@ -267,7 +262,7 @@ static TileCall *cover_draw(Select *s, IrRef ref)
  * whose value it is to be. */
 static TileCall *cover(Select *s, IrRef ref, IrRef out, bool alone)
 {
-    if (is_draw(&s->b->ins[ref])) return cover_draw(s, ref);
+    if (ir_is_draw(&s->b->ins[ref])) return cover_draw(s, ref);
     TileCall *c = select_call(s, CALL_OP);
     const int16_t *list = tile_rows_of((Op)s->b->ins[ref].op);
     Match m;
@@ -287,7 +282,7 @@ static bool is_lazy(const Select *s, IrRef arm)
 {
     const Ins *ins = &s->b->ins[arm];
     bool once = s->val[arm].uses == 1 && !s->val[arm].needed;
-    return is_tile(s, arm) && is_free(s, arm) && once && !is_draw(ins) &&
+    return is_tile(s, arm) && is_free(s, arm) && once && !ir_is_draw(ins) &&
            !(ins->op == IR_SELECT && !is_tile(s, ins->arg[0]));
 }
 

@@ -8,6 +8,7 @@
 #ifndef DSOPT_TESTS_CHECK_H
 #define DSOPT_TESTS_CHECK_H
 
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -38,6 +39,12 @@ static int check_failures, check_count;
         putchar('\n');                                                                             \
         exit(77);                                                                                  \
     } while (0)
+
+/* Random numbers that are the same everywhere: the next of the sequence, whose upper bits are good. */
+static inline uint64_t check_random(uint64_t *seed)
+{
+    return *seed = *seed * 6364136223846793005u + 1442695040888963407u;
+}
 
 /* The exit status of the test; a test that checked nothing has failed. */
 static inline int check_done(void)

@@ -19,10 +19,7 @@ static uint64_t state;
 
 static uint32_t random_below(uint32_t n)
 {
-    state ^= state << 13;
-    state ^= state >> 7;
-    state ^= state << 17;
-    return (uint32_t)((state >> 32) * n >> 32);
+    return (uint32_t)((check_random(&state) >> 32) * n >> 32);
 }
 
 static void add_text(Arena *a, Corpus *c, char *text, size_t n)

@@ -302,6 +302,19 @@ static void check_peak(void)
     arena_free(&plain);
 }
 
+/* A step whose n-th allocation fails; whether it had fewer. */
+static bool step_failing_at(Bound *b, size_t n)
+{
+    Meter meter = {.fail_at = n};
+    Allocator allocator = {metered, &meter};
+    Arena metered_arena = {.alloc = &allocator};
+    IrModule m = *b->m;
+    m.arena = &metered_arena;
+    bool done = interp_step(&m, &b->x);
+    CHECK(meter.now == 0, "%zu bytes are lost when allocation %zu fails", meter.now, n);
+    return done;
+}
+
 /* Allocation 1, 2, 3, … fails: the step says so and has written nothing. */
 static void check_out_of_memory(void)
 {
@@ -315,13 +328,7 @@ static void check_out_of_memory(void)
         for (int i = 0; i < 9; i++) set(&b, "g", t, i, 1), set(&b, "p", t, i, 2);
     bool done = false;
     for (size_t n = 1; !done && n < 10000; n++) {
-        Meter meter = {.fail_at = n};
-        Allocator allocator = {metered, &meter};
-        Arena metered_arena = {.alloc = &allocator};
-        IrModule m = *b.m;
-        m.arena = &metered_arena;
-        done = interp_step(&m, &b.x);
-        CHECK(meter.now == 0, "%zu bytes are lost when allocation %zu fails", meter.now, n);
+        done = step_failing_at(&b, n);
         bool untouched =
             get(&b, "p", 0, 0) == 2 && get(&b, "m", 1, 0) == 0 && *place(&b, "t", 0) == 0;
         CHECK(done ? n > 20 && !untouched : untouched, "allocation %zu", n);
@@ -350,13 +357,7 @@ static void check_out_of_memory_by_rows(void)
     for (int i = 0; i < 15; i++) set(&b, "g", 0, i, 1), set(&b, "p", 0, i, 2);
     bool done = false;
     for (size_t n = 1; !done && n < 10000; n++) {
-        Meter meter = {.fail_at = n};
-        Allocator allocator = {metered, &meter};
-        Arena metered_arena = {.alloc = &allocator};
-        IrModule m = *b.m;
-        m.arena = &metered_arena;
-        done = interp_step(&m, &b.x);
-        CHECK(meter.now == 0, "%zu bytes are lost when allocation %zu fails", meter.now, n);
+        done = step_failing_at(&b, n);
         CHECK(get(&b, "p", 0, 14) == (done ? 5 : 2) && *place(&b, "norm", 0) == (done ? 375 : 0),
               "allocation %zu", n);
     }

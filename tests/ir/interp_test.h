@@ -159,7 +159,7 @@ static inline void bind_module(Bound *b, Arena *a, const char *text, size_t n, c
  * zeros. */
 static inline double noise(uint64_t *seed)
 {
-    *seed = *seed * 6364136223846793005u + 1442695040888963407u;
+    check_random(seed);
     double u = (double)(*seed >> 11) * 0x1p-52 - 1;
     int k = (int)(*seed >> 5 & 15);
     return k == 0 ? 0 : (double)(float)(u * pow(2, k - 12));

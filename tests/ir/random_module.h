@@ -23,8 +23,7 @@ static unsigned random_kinds;
 static uint64_t seed;
 static uint32_t pick(uint32_t n)
 {
-    seed = seed * 6364136223846793005u + 1442695040888963407u;
-    return (uint32_t)(seed >> 33) % n;
+    return (uint32_t)(check_random(&seed) >> 33) % n;
 }
 
 static const double odd_values[] = {0,

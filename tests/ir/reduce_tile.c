@@ -57,7 +57,7 @@ int main(void)
 {
     uint64_t seed = 4242;
     for (int i = 0; i < MAX; i++) {
-        seed = seed * 6364136223846793005u + 1442695040888963407u;
+        check_random(&seed);
         double u = (double)(seed >> 11) * 0x1p-53 - 0.5;
         x[i] = u * pow(2, (double)((seed >> 3) % 40)); /* magnitudes differ: order shows */
         y[i] = u + 3;

@@ -4,7 +4,7 @@
 static uint64_t seed = 12345;
 static double random_value(void)
 {
-    seed = seed * 6364136223846793005u + 1442695040888963407u;
+    check_random(&seed);
     double u = (double)(seed >> 11) * 0x1p-53 - 0.5;
     return u * pow(2, (double)((seed >> 3) % 40)); /* magnitudes differ, so that order shows */
 }

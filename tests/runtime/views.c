@@ -17,8 +17,7 @@ enum { TENSORS = 12, STEPS = 3, SIDES = 6, SHARED = 3, ROOM = 1 << 20 };
 static uint64_t seed;
 static uint32_t pick(uint32_t n)
 {
-    seed = seed * 6364136223846793005u + 1442695040888963407u;
-    return (uint32_t)(seed >> 33) % n;
+    return (uint32_t)(check_random(&seed) >> 33) % n;
 }
 
 /* ---- modules --------------------------------------------------------------------------------- */

@@ -15,10 +15,7 @@ enum { ROOM = 1 << 14, STEPS = 3 };
 static uint64_t state = 88172645463325252u;
 static uint32_t below(uint32_t n)
 {
-    state ^= state << 13;
-    state ^= state >> 7;
-    state ^= state << 17;
-    return (uint32_t)((state >> 32) * n >> 32);
+    return (uint32_t)((check_random(&state) >> 32) * n >> 32);
 }
 
 static Arena corpus_arena;

@@ -9,6 +9,7 @@
  */
 #ifndef TESTS_TILE_CALL_H
 #define TESTS_TILE_CALL_H
+#include "../check.h"
 #include "codegen/codegen.h"
 #include "codegen/fn.h"
 #include "codegen/tile/tile.h"
@@ -23,6 +24,12 @@ typedef struct TileArgs {
     int c[2];
     float *o[4];
 } TileArgs;
+
+static inline uint32_t random_bits(void)
+{
+    static uint64_t state = 0x9e3779b97f4a7c15u;
+    return (uint32_t)(check_random(&state) >> 32);
+}
 
 typedef union Scalar { /* a float, or the int of a bool */
     float f;

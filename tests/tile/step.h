@@ -27,8 +27,7 @@ typedef struct World {
 static uint64_t world_seed;
 static inline uint32_t world_random(void)
 {
-    world_seed = world_seed * 6364136223846793005u + 1442695040888963407u;
-    return (uint32_t)(world_seed >> 33);
+    return (uint32_t)(check_random(&world_seed) >> 33);
 }
 
 /* Mostly ordinary numbers; now and then zero, tiny, huge, or not a number. */

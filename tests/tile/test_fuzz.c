@@ -29,8 +29,7 @@ typedef struct Fuzz {
 static uint64_t fuzz_state;
 static uint32_t roll(uint32_t n)
 {
-    fuzz_state = fuzz_state * 6364136223846793005u + 1442695040888963407u;
-    return (uint32_t)(fuzz_state >> 33) % n;
+    return (uint32_t)(check_random(&fuzz_state) >> 33) % n;
 }
 
 static void put(Fuzz *f, IrRef ref)

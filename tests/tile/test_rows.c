@@ -14,15 +14,6 @@
 
 enum { MAX = 800, PAD = 8 };
 
-static uint64_t state = 0x9e3779b97f4a7c15u;
-static uint32_t random_bits(void)
-{
-    state ^= state << 13;
-    state ^= state >> 7;
-    state ^= state << 17;
-    return (uint32_t)(state >> 16);
-}
-
 static float random_float(void)
 {
     static const float special[] = {0.0f,      -0.0f,     1.0f,       INFINITY,

@@ -30,8 +30,7 @@ typedef struct Gen {
 static uint64_t gen_state;
 static uint32_t roll(uint32_t n)
 {
-    gen_state = gen_state * 6364136223846793005u + 1442695040888963407u;
-    return (uint32_t)(gen_state >> 33) % n;
+    return (uint32_t)(check_random(&gen_state) >> 33) % n;
 }
 
 static const Ins *ins_of(const Gen *g, IrRef ref)

@@ -39,8 +39,7 @@ typedef struct SceneCode {
 static uint64_t scene_seed;
 static inline uint32_t scene_random(void)
 {
-    scene_seed = scene_seed * 6364136223846793005u + 1442695040888963407u;
-    return (uint32_t)(scene_seed >> 33);
+    return (uint32_t)(check_random(&scene_seed) >> 33);
 }
 
 static inline double scene_number(bool wild)
