@@ -121,11 +121,6 @@ static const char *room_text(Arena *a, const PlanVector *v)
 
 /* ---- reductions ------------------------------------------------------------------------------ */
 
-static const ReduceInfo *info_of(const Plan *p, const PlanReduce *r)
-{
-    return &reduce_info[p->m->bodies[r->body].ins[r->ins].op - IR_RED];
-}
-
 static const char *place_text(Arena *a, Place at)
 {
     return arena_printf(a, "%s[%u]", emit_blocks[at.level], (unsigned)at.index);
@@ -135,7 +130,7 @@ static const char *place_text(Arena *a, Place at)
  * what is still to be read. */
 static void join_vector(StrBuf *out, const Plan *p, const PlanReduce *r)
 {
-    const char *name = info_of(p, r)->name;
+    const char *name = plan_reduce_info(p, r)->name;
     bool col = r->rate & AXIS_COL;
     sb_printf(out,
               "    for (int64_t i = 0, n = %s; i < n; i++) {\n"
@@ -155,7 +150,7 @@ static void put_result(StrBuf *out, const Plan *p, const PlanReduce *r, const ch
     sb_printf(out, "    %s = ", place_text(out->arena, r->result));
     if (r->guard.level != LEVEL_NONE) {
         sb_printf(out, "%s == 0 ? ", place_text(out->arena, r->guard));
-        emit_literal(out, info_of(p, r)->identity, DT_F64);
+        emit_literal(out, plan_reduce_info(p, r)->identity, DT_F64);
         sb_puts(out, " : ");
     }
     sb_printf(out, "%s;\n", value);
@@ -176,7 +171,7 @@ static const char *argument(Arena *a, const PlanReduce *r, uint32_t vec, DType t
 static void reduce_vector_text(StrBuf *out, const Plan *p, const PlanReduce *r)
 {
     Arena *a = out->arena;
-    const ReduceInfo *info = info_of(p, r);
+    const ReduceInfo *info = plan_reduce_info(p, r);
     bool matrix = r->rate == RATE_MATRIX;
     const char *x = argument(a, r, r->vec, r->vec_type, r->vec_rate, r->arg),
                *y = info->arity == 2 ? argument(a, r, r->vec2, r->vec2_type, r->vec2_rate, r->arg2)
@@ -215,7 +210,7 @@ static void reduce_vector_text(StrBuf *out, const Plan *p, const PlanReduce *r)
 static void reduce_scalars_text(StrBuf *out, const Plan *p, const PlanReduce *r)
 {
     Arena *a = out->arena;
-    const ReduceInfo *info = info_of(p, r);
+    const ReduceInfo *info = plan_reduce_info(p, r);
     const char *x = place_text(a, r->arg),
                *y = r->arg2.level == LEVEL_NONE ? "" : place_text(a, r->arg2);
     if (r->rate == RATE_TENSOR) {
@@ -269,7 +264,7 @@ static void call_kernel(StrBuf *out, const Plan *p, const Variant *v, const Kern
     sb_puts(out, "(&args, 0, 1, 0);\n");
     for (uint32_t i = 0; i < k->nreduces; i++) {
         const PlanReduce *r = &p->reduces[k->reduces[i]];
-        const char *name = info_of(p, r)->name;
+        const char *name = plan_reduce_info(p, r)->name;
         if (rate_is_elementwise(r->rate)) continue;
         bool matrix = r->rate == RATE_MATRIX;
         sb_printf(out, "        ds_push_%s(tree[%u], (uint64_t)%s, partial[%u]);\n", name,
@@ -288,7 +283,7 @@ static void call_kernel(StrBuf *out, const Plan *p, const Variant *v, const Kern
         else if (r->rate != RATE_MATRIX)
             put_result(out, p, r,
                        arena_printf(out->arena, "ds_root_%s(tree[%u], (uint64_t)nrows)",
-                                    info_of(p, r)->name, (unsigned)r->partial));
+                                    plan_reduce_info(p, r)->name, (unsigned)r->partial));
     }
 }
 

@@ -23,13 +23,9 @@ static uint32_t slot_of(const Plan *p, const PlanReduce *r)
 }
 
 /* Scalars of group rate, over the groups. */
-static bool is_of_groups(const Plan *p, const PlanReduce *r)
+static bool is_of_groups(const PlanReduce *r)
 {
-    const IrBody *b = &p->m->bodies[r->body];
-    const Ins *ins = plan_reduction(p, r);
-    Rate rate = RATE_GLOBAL;
-    for (int k = 0; k < ir_arity(ins); k++) rate = rate_join(rate, b->ins[ins->arg[k]].rate);
-    return r->from == FROM_SCALARS && r->rate == RATE_GLOBAL && rate == RATE_GROUP;
+    return r->rate == RATE_GLOBAL && r->arg_rate == RATE_GROUP;
 }
 
 static bool is_gathered(const PlanReduce *r)
@@ -56,7 +52,7 @@ static uint32_t columns_before(const Plan *p, uint32_t i)
     uint32_t n = 0;
     for (uint32_t k = 0; k < i; k += feeders(p, k)) {
         const PlanReduce *r = &p->reduces[k];
-        if (r->phase != p->reduces[i].phase || !is_joint(r) || is_of_groups(p, r)) continue;
+        if (r->phase != p->reduces[i].phase || !is_joint(r) || is_of_groups(r)) continue;
         n += is_gathered(r) && has_second(p, r) ? 2 : 1;
     }
     return n;
@@ -67,7 +63,7 @@ uint32_t emit_cuda_roots(const Plan *p)
     uint32_t most = 0;
     for (uint32_t i = 0; i < p->nreduces; i += feeders(p, i)) {
         const PlanReduce *r = &p->reduces[i];
-        if (!is_joint(r) || is_of_groups(p, r)) continue;
+        if (!is_joint(r) || is_of_groups(r)) continue;
         uint32_t n = columns_before(p, i) + (is_gathered(r) && has_second(p, r) ? 2 : 1);
         most = n > most ? n : most;
     }
@@ -77,7 +73,7 @@ uint32_t emit_cuda_roots(const Plan *p)
 bool emit_cuda_has_join(const Plan *p, int phase)
 {
     for (uint32_t i = 0; i < p->nreduces; i++) {
-        if (p->reduces[i].phase == phase && !is_of_groups(p, &p->reduces[i])) return true;
+        if (p->reduces[i].phase == phase && !is_of_groups(&p->reduces[i])) return true;
     }
     return false;
 }
@@ -563,7 +559,7 @@ static void join_function(StrBuf *out, const Plan *p, int phase, uint32_t body)
         n = feeders(p, i);
         for (uint32_t f = i; f < i + n; f++) {
             const PlanReduce *r = &p->reduces[f];
-            if (r->phase == phase && r->body == body && !is_of_groups(p, r))
+            if (r->phase == phase && r->body == body && !is_of_groups(r))
                 join_one(out, p, f, columns_before(p, i));
         }
     }
@@ -577,7 +573,7 @@ static void not_present(StrBuf *out, const Plan *p, int phase)
     for (uint32_t i = 0, n; i < p->nreduces; i += n) {
         const PlanReduce *r = &p->reduces[i];
         n = feeders(p, i);
-        if (r->phase != phase || !is_joint(r) || is_of_groups(p, r)) continue;
+        if (r->phase != phase || !is_joint(r) || is_of_groups(r)) continue;
         sb_puts(out, "            present = 0");
         for (uint32_t b = 0; b < p->m->nbodies; b++) {
             bool feeds = false;
@@ -647,7 +643,7 @@ void emit_cuda_all(StrBuf *out, const CudaModule *m, int phase)
     for (uint32_t i = 0; i < p->nreduces; i += feeders(p, i)) {
         const PlanReduce *r = &p->reduces[i];
         if (r->phase != phase || !is_gathered(r)) continue;
-        if (is_of_groups(p, r))
+        if (is_of_groups(r))
             group_array(out, p, i);
         else
             gathered_array(out, p, i);
@@ -658,7 +654,7 @@ void emit_cuda_all(StrBuf *out, const CudaModule *m, int phase)
         const PlanReduce *r = &p->reduces[i];
         unsigned to = (unsigned)r->result.index;
         if (r->phase != phase || !is_joint(r)) continue;
-        if (is_of_groups(p, r)) {
+        if (is_of_groups(r)) {
             sb_printf(out,
                       "    if (blockIdx.x == 0) {\n"
                       "        const double root = ds_array_%u(x.global, x.groups, 0, "

@@ -68,11 +68,10 @@ static void find_reads(Loop *l)
 
 static void read_scalars(const Loop *l)
 {
-    static const char *const blocks[LEVEL_COUNT] = {"t->u[0]", "t->u[1]", "t->u[2]", "t->u[3]"};
     for (IrRef ref = 0; ref < l->b->n; ref++) {
         if (!l->read[ref] || !rate_is_scalar(l->b->ins[ref].rate)) continue;
         sb_puts(l->out, "        ");
-        emit_scalar_read(l->out, l->p, l->vp->body, ref, l->s->values, blocks);
+        emit_scalar_read(l->out, l->p, l->vp->body, ref, l->s->values, emit_row_blocks);
         sb_puts(l->out, "\n");
     }
 }

@@ -80,7 +80,7 @@ static void new_values(Run *r, uint32_t body)
     for (IrRef i = 0; i < b->n; i++) {
         for (int k = 0; k < 3; k++)
             if (b->ins[i].arg[k] != IR_NONE) v[b->ins[i].arg[k]].uses++;
-        if (reduces_across(&b->ins[i])) r->waits[b->ins[i].lit.slot]++;
+        if (ir_is_joint(&b->ins[i])) r->waits[b->ins[i].lit.slot]++;
     }
     for (uint32_t i = 0; i < b->nstores; i++) v[b->stores[i].value].uses++;
 }
@@ -100,7 +100,7 @@ static void find_who_runs(Run *r)
         memset(r->feeder[b], 0xff, m->nslots * sizeof **r->feeder);
         for (IrRef i = 0; i < m->bodies[b].n; i++) {
             const Ins *ins = &m->bodies[b].ins[i];
-            if (reduces_across(ins)) r->feeder[b][ins->lit.slot] = i;
+            if (ir_is_joint(ins)) r->feeder[b][ins->lit.slot] = i;
         }
     }
     for (size_t t = 0; t < x->ntensors; t++) {
@@ -200,7 +200,7 @@ static double eval_scalar(Run *r, uint32_t body, const Ins *i, Site s)
         return block_at(r, level_of(slot->rate), s)[slot->index];
     }
     if (i->op == IR_ROUND) return (double)(float)run_scalar(r, body, i->arg[0], s);
-    if (reduces_across(i)) return r->result[i->lit.slot][i->rate == RATE_GLOBAL ? 0 : s.group];
+    if (ir_is_joint(i)) return r->result[i->lit.slot][i->rate == RATE_GLOBAL ? 0 : s.group];
     if (ir_is_reduce(i)) return reduce_to_tensor(r, body, i, s);
     double v[3] = {0};
     for (int k = 0; k < ir_arity(i); k++) v[k] = run_scalar(r, body, i->arg[k], s);
@@ -305,7 +305,7 @@ static bool ready(Run *r, uint32_t body, IrRef ref)
     Val *v = r->val[body];
     for (int k = 0; k < 3; k++)
         if (i->arg[k] != IR_NONE && !v[i->arg[k]].done) return false;
-    if (!reduces_across(i)) return true;
+    if (!ir_is_joint(i)) return true;
     if (!v[ref].arrived) r->waits[i->lit.slot]--;
     v[ref].arrived = true;
     if (r->waits[i->lit.slot] > 0) return false;

@@ -44,11 +44,6 @@ void run_drop(Run *r, int mark);
 /* A value at the given rate (its own or a finer one); may take temporaries. */
 void run_operand(Run *r, uint32_t body, IrRef ref, Site s, Rate rate, MapArg *out);
 
-/* Whether a reduction goes across tensors: its result is shared by bodies. */
-static inline bool reduces_across(const Ins *i)
-{
-    return ir_is_reduce(i) && rate_within(i->rate, RATE_GROUP);
-}
 /* A reduction within one tensor: to tensor rate, and to a vector (out: doubles or bools). */
 double reduce_to_tensor(Run *r, uint32_t body, const Ins *i, Site s);
 void reduce_to_vector(Run *r, uint32_t body, const Ins *i, Site s, void *out);

@@ -14,14 +14,6 @@ static ReduceOp op_of(const Ins *i)
     return (ReduceOp)(i->op - IR_RED);
 }
 
-static Rate args_rate(const Run *r, uint32_t body, const Ins *i)
-{
-    Rate rate = RATE_GLOBAL;
-    for (int k = 0; k < ir_arity(i); k++)
-        rate = rate_join(rate, r->m->bodies[body].ins[i->arg[k]].rate);
-    return rate;
-}
-
 /* An argument's values as doubles; NULL: there is none. */
 static double *doubles(Run *r, uint32_t body, IrRef ref, Site s, Rate rate)
 {
@@ -46,7 +38,7 @@ static Tiles tiles_at(const Run *r, Site s)
 static double reduce_whole(Run *r, uint32_t body, const Ins *i, Site s)
 {
     int mark = r->ntemps;
-    Rate rate = args_rate(r, body, i);
+    Rate rate = ir_args_rate(&r->m->bodies[body], i);
     if (rate_is_scalar(rate)) rate = RATE_ELEMENT; /* once per element */
     double *x = doubles(r, body, i->arg[0], s, rate), *y = doubles(r, body, i->arg[1], s, rate);
     double root;
@@ -83,7 +75,7 @@ static void each_matrix(const Ins *i, const Tiles *t, Rate rate, const double *x
 void reduce_to_vector(Run *r, uint32_t body, const Ins *i, Site s, void *out)
 {
     int mark = r->ntemps;
-    Rate rate = args_rate(r, body, i);
+    Rate rate = ir_args_rate(&r->m->bodies[body], i);
     size_t n = (size_t)exec_count(&r->x->tensors[s.tensor], i->rate);
     double *result = run_temp(r, n, DT_F64);
     if (!run_guard(r, body, i->arg[2], s)) {
@@ -145,7 +137,7 @@ double reduce_across(Run *r, uint32_t slot, size_t group)
         Site s;
         if (!run_site(r, t->body, LEVEL_TENSOR, x->by_name[k], &s)) continue;
         i = &r->m->bodies[t->body].ins[ref];
-        Rate rate = args_rate(r, t->body, i);
+        Rate rate = ir_args_rate(&r->m->bodies[t->body], i);
         if (rate == RATE_GROUP) return reduce_groups(r, slot);
         scalars = rate_is_scalar(rate);
         if (!run_guard(r, t->body, i->arg[2], s)) continue;

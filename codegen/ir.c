@@ -91,6 +91,13 @@ int ir_arity(const Ins *i)
     return i->op == IR_ROUND ? 1 : ir_is_draw(i) ? 2 : 0;
 }
 
+Rate ir_args_rate(const IrBody *b, const Ins *i)
+{
+    Rate rate = RATE_GLOBAL;
+    for (int k = 0; k < ir_arity(i); k++) rate = rate_join(rate, b->ins[i->arg[k]].rate);
+    return rate;
+}
+
 const char *ir_op_name(int op)
 {
     if (op >= 0 && op < OP_COUNT_) return op_info[op].name;

@@ -114,6 +114,8 @@ typedef struct IrStore {
  * two axes. FIRST: one matrix, the first axis times the rest. BLOCK: one matrix whose rows are
  * blocks of SLOT_BLOCK elements, the last of which may be short. */
 typedef enum View { VIEW_FLAT, VIEW_MATRIX, VIEW_FIRST, VIEW_BLOCK } View;
+enum { IR_VIEWS = VIEW_BLOCK + 1 };
+extern const char *const ir_views[]; /* "flat", "matrix", … by View */
 
 typedef struct IrBody {
     const char *rule;  /* "lamb" */
@@ -175,6 +177,13 @@ static inline bool ir_is_draw(const Ins *i)
 {
     return i->op == IR_NORMAL || i->op == IR_UNIFORM || i->op == IR_RADEMACHER;
 }
+/* Reductions over tensors: those that several bodies may feed. */
+static inline bool ir_is_joint(const Ins *i)
+{
+    return ir_is_reduce(i) && rate_within((Rate)i->rate, RATE_GROUP);
+}
+/* Of a reduction's arguments, joined. */
+Rate ir_args_rate(const IrBody *b, const Ins *i);
 /* Number of operands that are values (a reduction's guard excluded). */
 int ir_arity(const Ins *i);
 const char *ir_op_name(int op);

@@ -33,8 +33,6 @@ IrModule *ir_rebuild(Arena *a, const IrModule *m, const bool *keep_slot, bool *c
 /* "param", "grad", … by SlotKind. */
 extern const char *const ir_slot_kinds[];
 extern const int ir_slot_kind_count;
-extern const char *const ir_views[]; /* "flat", "matrix", … by View */
-enum { IR_VIEWS = VIEW_BLOCK + 1 };
 /* Whether a text is a name that the text form can carry: letters, digits, _ . [ ] -, 1 to
  * IR_MAX_NAME of them. */
 bool ir_is_name(const char *s);

@@ -24,8 +24,7 @@ static IrRef renamed(const Rebuild *r, IrRef x)
  * spread out again. */
 static IrRef spread(IrBuilder *b, const IrBody *old, const Ins *i, IrRef x, IrRef y)
 {
-    Rate was = RATE_GLOBAL, now = b->b->ins[x].rate;
-    for (int k = 0; k < ir_arity(i); k++) was = rate_join(was, old->ins[i->arg[k]].rate);
+    Rate was = ir_args_rate(old, i), now = b->b->ins[x].rate;
     if (y != IR_NONE) now = rate_join(now, b->b->ins[y].rate);
     bool per_element = i->rate == RATE_TENSOR && rate_is_scalar(now) &&
                        (rate_is_scalar(was) || rate_is_element(was));

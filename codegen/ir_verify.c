@@ -351,13 +351,6 @@ static bool check_select(Check *c)
     return true;
 }
 
-static Rate args_rate(const IrBody *b, const Ins *i)
-{
-    Rate r = RATE_GLOBAL;
-    for (int k = 0; k < ir_arity(i); k++) r = rate_join(r, b->ins[i->arg[k]].rate);
-    return r;
-}
-
 /* R4: those that feed one slot from several bodies are the same reduction, of elements and vectors,
  * or of values of one scalar rate. */
 static bool check_feeders(Check *c)
@@ -372,7 +365,7 @@ static bool check_feeders(Check *c)
             const Ins *i = &b->ins[r];
             if (!ir_is_reduce(i)) continue;
             uint32_t s = i->lit.slot;
-            Rate rate = args_rate(b, i);
+            Rate rate = ir_args_rate(b, i);
             if (!rate_is_scalar(rate)) rate = RATE_ELEMENT;
             if (!first[s]) {
                 first[s] = i;
@@ -426,7 +419,7 @@ static bool advance(Ready *y, uint32_t body, uint32_t *left)
     for (uint32_t r = 0; r < b->n; r++) {
         const Ins *i = &b->ins[r];
         if (y->done[body][r] || !operands_done(y, body, i)) continue;
-        bool waits = ir_is_reduce(i) && rate_within(i->rate, RATE_GROUP);
+        bool waits = ir_is_joint(i);
         if (waits && !y->arrived[body][r]) {
             y->arrived[body][r] = moved = true;
             y->waits[i->lit.slot]--;
@@ -457,7 +450,7 @@ static bool check_order(Check *c)
         left += b->n;
         for (uint32_t r = 0; r < b->n; r++) {
             const Ins *i = &b->ins[r];
-            if (ir_is_reduce(i) && rate_within(i->rate, RATE_GROUP)) y.waits[i->lit.slot]++;
+            if (ir_is_joint(i)) y.waits[i->lit.slot]++;
         }
     }
     for (bool moved = true; moved && left;) {

@@ -31,12 +31,6 @@ static void use(Live *l, uint32_t slot)
     if (!l->used[slot]) l->used[slot] = l->grew = true;
 }
 
-/* Whether other bodies count on the reduction. */
-static bool feeds_many(const Ins *i)
-{
-    return ir_is_reduce(i) && (i->rate == RATE_GLOBAL || i->rate == RATE_GROUP);
-}
-
 /* Marks from the live instructions and stores of one body, users before operands. */
 static void sweep(Live *l, uint32_t body)
 {
@@ -53,7 +47,7 @@ static void sweep(Live *l, uint32_t body)
     mark(l, body, b->noskip);
     for (IrRef r = b->n; r-- > 0;) {
         const Ins *i = &b->ins[r];
-        if (feeds_many(i) && l->used[i->lit.slot]) mark(l, body, r);
+        if (ir_is_joint(i) && l->used[i->lit.slot]) mark(l, body, r);
         if (!l->ins[body][r]) continue;
         for (int k = 0; k < 3; k++) mark(l, body, i->arg[k]);
         if (i->op == IR_LOAD || ir_is_reduce(i)) use(l, i->lit.slot);

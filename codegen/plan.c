@@ -35,8 +35,7 @@ typedef struct PlanWork {
 
 static ReduceFrom reduce_from(const IrBody *b, const Ins *ins)
 {
-    Rate rate = RATE_GLOBAL;
-    for (int k = 0; k < ir_arity(ins); k++) rate = rate_join(rate, b->ins[ins->arg[k]].rate);
+    Rate rate = ir_args_rate(b, ins);
     return rate_is_element(rate)  ? FROM_ELEMENTS
            : rate_is_vector(rate) ? FROM_VECTOR
                                   : FROM_SCALARS;
@@ -81,7 +80,7 @@ static void share_live(PlanWork *w, uint32_t n)
         for (uint32_t i = 0; i < n; i++) {
             const IrBody *b = w[i].b;
             for (uint32_t r = 0; r < b->n; r++) {
-                if (!plan_is_joint(&b->ins[r]) || w[i].live[r] == needed[b->ins[r].lit.slot])
+                if (!ir_is_joint(&b->ins[r]) || w[i].live[r] == needed[b->ins[r].lit.slot])
                     continue;
                 changed = needed[b->ins[r].lit.slot] = w[i].live[r] = true;
             }
@@ -105,7 +104,7 @@ static int forward(PlanWork *w)
             ph = r > ph ? r : ph;
         }
         if (ir_is_reduce(ins) && w->wish[i] > ph) ph = w->wish[i];
-        if (plan_is_joint(ins) && w->slot_phase[ins->lit.slot] > ph)
+        if (ir_is_joint(ins) && w->slot_phase[ins->lit.slot] > ph)
             ph = w->slot_phase[ins->lit.slot];
         w->phase[i] = ph;
         if ((ir_is_reduce(ins) || rate_is_element(ins->rate)) && ph + 1 > n) n = ph + 1;
@@ -129,7 +128,7 @@ static void forward_all(PlanWork *w, uint32_t n)
             w[i].nphases = forward(&w[i]);
             for (uint32_t r = 0; r < w[i].b->n; r++) {
                 const Ins *ins = &w[i].b->ins[r];
-                if (!w[i].live[r] || !plan_is_joint(ins) ||
+                if (!w[i].live[r] || !ir_is_joint(ins) ||
                     w[i].phase[r] <= w->slot_phase[ins->lit.slot])
                     continue;
                 w->slot_phase[ins->lit.slot] = w[i].phase[r];
@@ -144,7 +143,7 @@ static bool keeps_appointments(const PlanWork *w)
 {
     for (uint32_t r = 0; r < w->b->n; r++) {
         const Ins *ins = &w->b->ins[r];
-        if (w->live[r] && plan_is_joint(ins) && w->slot_uses[ins->lit.slot] > 1 &&
+        if (w->live[r] && ir_is_joint(ins) && w->slot_uses[ins->lit.slot] > 1 &&
             w->phase[r] != w->slot_phase[ins->lit.slot])
             return false;
     }
@@ -160,7 +159,7 @@ static bool is_movable(const PlanWork *w, uint32_t r)
 {
     const Ins *ins = &w->b->ins[r];
     if (!w->live[r] || !ir_is_reduce(ins) || w->verdict[r]) return false;
-    if (plan_is_joint(ins) && w->slot_uses[ins->lit.slot] > 1) return false;
+    if (ir_is_joint(ins) && w->slot_uses[ins->lit.slot] > 1) return false;
     return reduce_from(w->b, ins) == FROM_ELEMENTS;
 }
 
@@ -385,6 +384,7 @@ static PlanReduce plan_reduce(PlanWork *w, uint32_t i, uint32_t *columns)
                     .phase = w->phase[i],
                     .from = from,
                     .rate = ins->rate,
+                    .arg_rate = ir_args_rate(b, ins),
                     .arg = {LEVEL_NONE, 0},
                     .arg2 = {LEVEL_NONE, 0},
                     .vec = UINT32_MAX,
@@ -402,13 +402,12 @@ static PlanReduce plan_reduce(PlanWork *w, uint32_t i, uint32_t *columns)
     if (vectors) {
         r.vec = w->p->vector[w->body][ins->arg[0]];
         r.vec_type = vector_type(w, ins->arg[0]);
-        r.vec_rate = r.arg_rate = b->ins[ins->arg[0]].rate;
+        r.vec_rate = b->ins[ins->arg[0]].rate;
     }
     if (vectors && two) {
         r.vec2 = w->p->vector[w->body][ins->arg[1]];
         r.vec2_type = vector_type(w, ins->arg[1]);
         r.vec2_rate = b->ins[ins->arg[1]].rate;
-        r.arg_rate = rate_join(r.vec_rate, r.vec2_rate);
     }
     return r;
 }

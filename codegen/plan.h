@@ -93,7 +93,7 @@ typedef struct PlanReduce {
     int phase; /* the phase whose kernel (or programs) feeds it */
     ReduceFrom from;
     Rate rate;       /* of the result */
-    Rate arg_rate;   /* FROM_VECTOR: what is reduced: the finest rate of the arguments */
+    Rate arg_rate;   /* what is reduced: the rate of the arguments, joined */
     Place arg, arg2; /* where they are, if they are scalars */
     /* FROM_VECTOR: index of the pointer of the argument, of dot's second; UINT32_MAX: a scalar. A
      * matrix value among values of rows, columns or blocks stands for each of them. */

@@ -35,11 +35,6 @@ static inline bool plan_is_vector(const IrBody *b, IrRef ref)
 {
     return ref != IR_NONE && rate_is_vector(b->ins[ref].rate);
 }
-/* Reductions whose result others than its own body may feed. */
-static inline bool plan_is_joint(const Ins *ins)
-{
-    return ir_is_reduce(ins) && (ins->rate == RATE_GLOBAL || ins->rate == RATE_GROUP);
-}
 static inline bool plan_is_true(const IrBody *b, IrRef guard)
 {
     return guard == IR_NONE || (b->ins[guard].op == IR_CONST && b->ins[guard].lit.num != 0);

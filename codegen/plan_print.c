@@ -168,7 +168,6 @@ static void print_vectors(StrBuf *out, const Plan *p, uint32_t body)
 
 void plan_print(const Plan *p, const Variant *v, StrBuf *out)
 {
-    static const char *const views[] = {"flat", "matrix", "first", "block"};
     const IrBody *b = &p->m->bodies[v->body];
     sb_printf(out, "plan %s storage", p->m->name);
     for (uint32_t i = 0; i < p->m->nelem; i++) {
@@ -177,7 +176,7 @@ void plan_print(const Plan *p, const Variant *v, StrBuf *out)
         sb_printf(out, "=%s", dtype_name(v->storage[i]));
     }
     if (p->m->nbodies > 1 || b->view != VIEW_FLAT)
-        sb_printf(out, "\nbody %u view %s", (unsigned)v->body, views[b->view]);
+        sb_printf(out, "\nbody %u view %s", (unsigned)v->body, ir_views[b->view]);
     sb_puts(out, "\nblocks");
     for (int l = 0; l < LEVEL_COUNT; l++)
         sb_printf(out, " %s[%u]", emit_level_names[l], (unsigned)p->block_size[l]);

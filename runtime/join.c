@@ -148,20 +148,16 @@ static double join_groups(dsopt_optimizer *opt, OptEntry *e, const Feeders *f)
     return reduce_vector(f->op, x, two ? y : NULL, opt->ngroups, e->present);
 }
 
-static bool is_of_groups(const OptEntry *e, const PlanReduce *r)
+static bool is_of_groups(const PlanReduce *r)
 {
-    const IrBody *b = &e->m->bodies[r->body];
-    Rate rate = RATE_GLOBAL;
-    for (int k = 0; k < ir_arity(&b->ins[r->ins]); k++)
-        rate = rate_join(rate, b->ins[b->ins[r->ins].arg[k]].rate);
-    return r->from == FROM_SCALARS && rate == RATE_GROUP;
+    return r->rate == RATE_GLOBAL && r->arg_rate == RATE_GROUP;
 }
 
 static void join_coarse(dsopt_optimizer *opt, OptEntry *e, const Feeders *f)
 {
     const Place *to = &f->r->result;
     if (to->level == LEVEL_GLOBAL) {
-        opt->global[to->index] = is_of_groups(e, f->r)
+        opt->global[to->index] = is_of_groups(f->r)
                                      ? join_groups(opt, e, f)
                                      : join_tensors(e, f, opt->by_rank, opt->nlive);
         return;

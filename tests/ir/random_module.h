@@ -108,8 +108,7 @@ static uint32_t shared_slot(Gen *g, const Ins *reduce, Rate args)
             const Ins *i = &b->ins[r];
             if (i->op != reduce->op || i->rate != reduce->rate || i->lit.slot <= g->across)
                 continue;
-            Rate rate = RATE_GLOBAL;
-            for (int k = 0; k < ir_arity(i); k++) rate = rate_join(rate, b->ins[i->arg[k]].rate);
+            Rate rate = ir_args_rate(b, i);
             bool alike = rate_is_scalar(rate) ? rate == args : !rate_is_scalar(args);
             if (alike && pick(4)) found = i->lit.slot;
         }
