@@ -14,6 +14,7 @@
 #define FRONTEND_AST_H
 #include "diag.h"
 #include "types.h"
+#include <string.h>
 
 typedef struct Expr Expr;
 typedef struct Stmt Stmt;
@@ -26,6 +27,11 @@ typedef struct Name {
 } Name;
 
 #define BAD_NAME "?" /* stands for a name that a syntax error took away */
+
+static inline bool name_lost(Name name)
+{
+    return !name.text || strcmp(name.text, BAD_NAME) == 0;
+}
 
 /* ---- expressions ----------------------------------------------------------------------------- */
 

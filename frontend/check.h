@@ -203,10 +203,6 @@ void check_unsupported(Checker *c, Span at, const char *fmt, ...)
 
 /* check_name.c. A symbol whose dtype is DT_COUNT is broken: reading it says nothing. One without a
  * declaration, too, stands for a name bound in a block that was left out: it may be bound again. */
-static inline bool name_lost(Name name)
-{
-    return !name.text || strcmp(name.text, BAD_NAME) == 0;
-}
 static inline bool symbol_left_out(const Symbol *s)
 {
     return s->dtype == DT_COUNT && s->kind == SYM_STATE && !s->decl;

@@ -30,12 +30,12 @@ static bool defined_value(Checker *c, const Symbol *s, double *out)
     bool found = false;
     for (size_t i = 0; i < c->options->ndefines; i++) {
         const char *text = c->options->defines[i], *eq = strchr(text, '=');
-        if (!define_names(c, text, s)) continue;
+        if (!eq || !define_names(c, text, s)) continue;
         c->define_used[i] = true;
         const char *end = NULL;
         int error = 0;
-        double v = eq ? number_parse(eq + 1, &end, &error) : 0;
-        if (!eq || end == eq + 1 || *end || v != v || error)
+        double v = number_parse(eq + 1, &end, &error);
+        if (end == eq + 1 || *end || v != v || error)
             REPORT(c, DIAG_DEFINE_BAD, (Span){0, 0}, text, "write name=value, the value a number");
         else
             *out = v, found = true;
@@ -48,11 +48,12 @@ void check_defines(Checker *c)
     for (size_t i = 0; i < c->options->ndefines; i++) {
         const char *text = c->options->defines[i];
         if (c->define_used[i]) continue;
-        if (!strchr(text, '=')) {
+        const char *eq = strchr(text, '=');
+        if (!eq) {
             REPORT(c, DIAG_DEFINE_BAD, (Span){0, 0}, text, "write name=value, the value a number");
             continue;
         }
-        const char *name = arena_strndup(c->arena, text, strcspn(text, "="));
+        const char *name = arena_strndup(c->arena, text, (size_t)(eq - text));
         Words w = {0};
         for (size_t k = 0; k < c->ndeclared; k++)
             if (c->declared[k]->kind == SYM_HYPER)

@@ -123,6 +123,14 @@ static const char *usual_function(const char *word)
     return NULL;
 }
 
+/* Whether the standard library's file of schedules has one of this name. */
+static bool is_library_schedule(Checker *c, const char *name)
+{
+    size_t len;
+    const char *text = stdlib_text("schedules", &len);
+    return text && strstr(text, arena_printf(c->arena, "\nschedule %s(", name));
+}
+
 static void unknown_function(Checker *c, Name name)
 {
     if (c->imports_failed || name_lost(name) || check_may_be_lost(c, name, true)) return;
@@ -146,6 +154,8 @@ static void unknown_function(Checker *c, Name name)
         check_did_you_mean(c, d, name.text, &w);
     if (expand_find(c, false, name.text))
         diag_hint(c->diags, d, "transforms are put in place by 'use %s'", name.text);
+    if (is_library_schedule(c, name.text))
+        diag_hint(c->diags, d, "import \"schedules.opt\" at the top of the file");
 }
 
 /* Checks the arguments of a call whose function is not known, for the mistakes inside them. */
@@ -224,10 +234,6 @@ Expr *expand_call(Checker *c, const Expr *e)
     if (strcmp(name, "lerp") == 0 || strcmp(name, "clamp") == 0) return composite(c, e);
     if (strcmp(name, "piecewise") == 0 || strcmp(name, "interp") == 0) return expand_table(c, e);
     const Item *fn = expand_find(c, true, name);
-    if (!fn && builtin_function(name)) {
-        check_unsupported(c, e->name.span, "function '%s'", name);
-        return check_args_only(c, e);
-    }
     if (!fn) {
         unknown_function(c, e->name);
         return check_args_only(c, e);

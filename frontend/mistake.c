@@ -421,9 +421,7 @@ static bool report_unexpected(Mistake *m)
         const Bracket *open = &p->filter.open[p->nopen_before - 1];
         diag_note(p->diags, diag, open->span, "'%c' was opened here", open->kind);
     } else if (m->before && m->at->line_start && !m->ended && m->at != m->first) {
-        diag_note(p->diags, diag, m->before->span,
-                  "the statement goes on behind this line, because of '%s'",
-                  token_text(p, m->before));
+        diag_note(p->diags, diag, m->before->span, "the statement goes on behind this line");
     }
     const char *hint = likely(m);
     if (hint) diag_hint(p->diags, diag, "%s", hint);

@@ -166,9 +166,11 @@ static void parse_application(Loader *l, const char *rule)
     l->ast->names = own.names;
     l->ast->app = own.app;
     l->ast->app_uses = own.app_uses;
-    for (size_t i = 0; i < own.n; i++)
-        diag_report(l->diags, DIAG_ITEM_INSIDE, own.items[i]->name.span, own.items[i]->name.text,
-                    "an application");
+    for (size_t i = 0; i < own.n; i++) {
+        Name name = own.items[i]->name;
+        if (!name_lost(name))
+            diag_report(l->diags, DIAG_ITEM_INSIDE, name.span, name.text, "an application");
+    }
     if (!own.app) return;
     load_app(l, file, own.app);
     for (size_t i = 0; own.app_uses && i < own.app_uses->n; i++)

@@ -50,6 +50,7 @@ static Diag *suggest_items(Checker *c, Diag *d, ItemKind kind, const char *word)
     Words w = {0};
     for (size_t i = 0; i < c->ast->n; i++)
         if (c->ast->items[i]->kind == kind) check_word(c, &w, c->ast->items[i]->name.text);
+    for (size_t i = 0; i < stdlib_count(); i++) check_word(c, &w, stdlib_name(i));
     check_did_you_mean(c, d, word, &w);
     size_t len;
     if (stdlib_text(word, &len))
@@ -66,7 +67,8 @@ static Item *find_used(Checker *c, Name name)
     Item *item = expand_find(c, false, name.text);
     if (item ? item->broken : c->imports_failed || check_may_be_lost(c, name, true)) return NULL;
     if (!item) {
-        Diag *d = REPORT(c, DIAG_UNKNOWN_TRANSFORM, name.span, name.text);
+        const char *what = around->kind == IT_OPTIMIZER ? "transform or optimizer" : "transform";
+        Diag *d = REPORT(c, DIAG_UNKNOWN_TRANSFORM, name.span, what, name.text);
         if (diag_is_kept(d)) suggest_items(c, d, IT_TRANSFORM, name.text);
         return NULL;
     }

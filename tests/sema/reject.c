@@ -3,6 +3,8 @@
  *   in:  m := lerp(g, m, betta1)      #! error: E101
  *   out: E101 on that line, and nothing else; on a line of its own: a message without a place
  *
+ * A line "#! hint: TEXT" asks for a hint that begins so, with any of them.
+ *
  * Programs named warn… compile all the same. Every row of diag.def about meaning (E1…, W1…) must
  * be given by a program here. */
 #include "source.h"
@@ -60,6 +62,18 @@ static char *reported(Arena *a, const DiagSink *d)
     return joined(a, list, n);
 }
 
+/* Whether all hints that a program asks for are in the messages. */
+static void check_hints(Arena *a, const Program *p, const char *messages)
+{
+    for (const char *line = p->text; line;
+         line = strchr(line, '\n'), line = line ? line + 1 : NULL) {
+        const char *hint = directive(a, line, "hint");
+        if (hint)
+            CHECK(strstr(messages, arena_printf(a, "  hint: %s", hint)), "%s: no hint '%s' in\n%s",
+                  p->name, hint, messages);
+    }
+}
+
 static void reject(const char *path)
 {
     Arena a = {0};
@@ -79,6 +93,7 @@ static void reject(const char *path)
     char *want = expected(&a, p.text), *got = reported(&a, &d);
     CHECK(!m || strstr(path, "warn"), "%s compiles", path);
     CHECK(strcmp(want, got) == 0, "%s: expected\n%sgot\n%s%s", path, want, got, messages.text);
+    check_hints(&a, &p, messages.text);
     for (size_t i = 0; i < d.n; i++)
         CHECK(d.items[i].text && *d.items[i].text, "%s: an empty message", path);
     arena_free(&a);
