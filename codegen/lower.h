@@ -50,6 +50,7 @@ typedef struct Lower {
     /* by Expr.id: values of the statement being lowered */
     IrRef *memo;
     uint32_t *memo_of;
+    uint8_t *reads_g; /* whether a value depends on the gradient: 0 not known yet, 1 no, 2 yes */
     uint8_t *reduced; /* how often in this body, of what all tensors or a group feed */
     uint32_t statement;
     IrRef entry_g; /* as it entered the rule or transform */

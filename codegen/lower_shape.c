@@ -152,6 +152,7 @@ IrModule *ir_lower(Arena *a, DiagSink *d, const Rule *rule, const LowerOptions *
     l.mate = ARENA_ARRAY(a, const Change *, rule->nsyms + 1);
     l.memo = ARENA_ARRAY(a, IrRef, rule->nexprs + 1);
     l.memo_of = ARENA_ARRAY(a, uint32_t, rule->nexprs + 1);
+    l.reads_g = ARENA_ARRAY(a, uint8_t, rule->nexprs + 1);
     l.reduced = ARENA_ARRAY(a, uint8_t, rule->nexprs + 1);
     lower_add_slots(&l);
     lower_bodies(&l);

@@ -99,9 +99,8 @@ static uint32_t add_count(Lower *l, const char *name, Rate rate)
 
 /* ---- initial values ------------------------------------------------------------------------- */
 
-bool lower_reads_g(const Lower *l, const Expr *e)
+static bool find_g(const Lower *l, const Expr *e)
 {
-    if (!e) return false;
     if ((e->kind == EX_NAME || e->kind == EX_OLD) && e->sym) {
         const Symbol *s = e->sym;
         if (s->kind == SYM_GIVEN) return s->given == GIVEN_G;
@@ -111,6 +110,13 @@ bool lower_reads_g(const Lower *l, const Expr *e)
     for (int i = 0; i < e->nargs; i++)
         if (lower_reads_g(l, e->args[i])) return true;
     return false;
+}
+
+bool lower_reads_g(const Lower *l, const Expr *e)
+{
+    if (!e) return false;
+    if (!l->reads_g[e->id]) l->reads_g[e->id] = find_g(l, e) ? 2 : 1; /* trees share nodes */
+    return l->reads_g[e->id] == 2;
 }
 
 bool lower_block_reads_g(const Lower *l, const Block *b)

@@ -70,12 +70,14 @@ void check_unsupported(Checker *c, Span at, const char *fmt, ...)
 
 /* ---- what a whole rule must satisfy --------------------------------------------------------- */
 
-/* Whether a value stays what it is written as, whatever the options make constant. */
-static bool is_literal(const Expr *e)
+/* Whether a value stays what it is written as, whatever the options make constant. Trees share
+ * nodes: what has more than *left of them is said to be none. */
+static bool is_literal(const Expr *e, int *left)
 {
-    bool yes = e->kind == EX_NUMBER || e->kind == EX_OP || e->kind == EX_COND ||
-               (e->kind == EX_NAME && e->sym->kind == SYM_GIVEN && e->is_const);
-    for (int i = 0; i < e->nargs; i++) yes = yes && is_literal(e->args[i]);
+    bool yes = --*left >= 0 &&
+               (e->kind == EX_NUMBER || e->kind == EX_OP || e->kind == EX_COND ||
+                (e->kind == EX_NAME && e->sym->kind == SYM_GIVEN && e->is_const));
+    for (int i = 0; i < e->nargs && yes; i++) yes = is_literal(e->args[i], left);
     return yes;
 }
 
@@ -100,7 +102,8 @@ static void check_whole(Checker *c)
             continue;
         }
         if (s->dtype == DT_COUNT) continue;
-        if (!s->written && (!s->value || is_literal(s->value))) {
+        int left = 1000;
+        if (!s->written && (!s->value || is_literal(s->value, &left))) {
             Diag *d = REPORT(c, DIAG_STATE_CONSTANT, s->span, s->name);
             diag_hint(c->diags, d, "write it ('%s := …'), or make it a hyperparameter", s->name);
         } else if (!s->read)

@@ -14,6 +14,7 @@ enum {
     CHECK_MAX_OPS = 65536,  /* checked nodes and statements of one rule */
     CHECK_MAX_DEPTH = 2000, /* of a checked expression, and of calls inside calls */
     CHECK_MAX_SLOTS = 4000, /* what outlives a step, and results of reductions */
+    CHECK_MAX_SIZES = 4096, /* operations of a value made of sizes, what is shared counted again */
     CHECK_MAX_NAME = 255,
     CHECK_MAX_USES = 64, /* one inside of another */
 };

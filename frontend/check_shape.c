@@ -78,11 +78,13 @@ Symbol *check_lead(Checker *c, Given given)
 
 /* ---- sizes ---------------------------------------------------------------------------------- */
 
-/* Whether a value depends on the tensor's shape, its name and constants alone. */
-static bool of_sizes(const Expr *e)
+/* Whether a value depends on the tensor's shape, its name and constants alone. Trees share nodes: it
+ * stops after *left of them. */
+static bool of_sizes(const Expr *e, int *left)
 {
-    if (e->is_const || e->kind == EX_MATCH) return true;
-    if (e->kind == EX_NAME && e->sym->kind == SYM_LET) return e->sym->value && of_sizes(e->sym->value);
+    if (--*left < 0 || e->is_const || e->kind == EX_MATCH) return true;
+    if (e->kind == EX_NAME && e->sym->kind == SYM_LET)
+        return e->sym->value && of_sizes(e->sym->value, left);
     if (e->kind == EX_NAME) {
         Given g = e->sym->given;
         return e->sym->kind == SYM_GIVEN &&
@@ -90,13 +92,19 @@ static bool of_sizes(const Expr *e)
                 g == GIVEN_LEAD || g == GIVEN_REST);
     }
     bool yes = e->kind == EX_OP || e->kind == EX_COND;
-    for (int i = 0; i < e->nargs; i++) yes = yes && of_sizes(e->args[i]);
+    for (int i = 0; i < e->nargs; i++) yes = yes && of_sizes(e->args[i], left);
     return yes;
 }
 
 static bool require_sizes(Checker *c, const Expr *x, Span at, const char *what)
 {
-    if (of_sizes(x)) return true;
+    int left = CHECK_MAX_SIZES;
+    bool fits = of_sizes(x, &left);
+    if (left < 0) {
+        REPORT(c, DIAG_SIZES_LONG, at, what, (int)CHECK_MAX_SIZES);
+        return false;
+    }
+    if (fits) return true;
     Diag *d = REPORT(c, DIAG_NOT_SIZES, at, what);
     diag_hint(c->diags, d, "sizes are rows, cols, numel, ndim and the names of 'shape'; "
                            "hyperparameters need 'const'; the tensor's name may be asked for");

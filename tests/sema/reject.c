@@ -137,6 +137,14 @@ static void reject_large(void)
     reject_text("deep values", &text, "E153");
 
     text = (StrBuf){.arena = &a};
+    sb_puts(&text, "optimizer sizes {\n shape [.., r, c] when ");
+    for (int i = 0; i < 60; i++) sb_puts(&text, "twice(");
+    sb_puts(&text, "r");
+    for (int i = 0; i < 60; i++) sb_puts(&text, ")");
+    sb_puts(&text, " > 3 { p -= g }\n}\nfn twice(x) = x + x\n");
+    reject_text("a long condition", &text, "E156");
+
+    text = (StrBuf){.arena = &a};
     sb_puts(&text, "optimizer a0 { p -= g }\n");
     for (int i = 1; i < 65; i++) sb_printf(&text, "optimizer a%d { use a%d }\n", i, i - 1);
     reject_text("a chain of uses", &text, "E179");
@@ -168,6 +176,33 @@ static void reject_large(void)
     CHECK(clock() - begin < 2 * CLOCKS_PER_SEC, "finding names takes a walk over all of them");
 }
 
+/* Values that are used twice at each of many levels make a tree of 2^60 nodes: nothing walks it. */
+static void accept_shared(void)
+{
+    static const char *const programs[] = {
+        "optimizer a {\n state z = %s1%s\n z += g\n p -= z\n}\n",
+        "optimizer b {\n state z = %sp%s\n z += g\n p -= z\n}\n",
+        "optimizer c {\n hyper k = 1, j = %sk%s\n p -= j * %sg%s\n}\n",
+        "optimizer d {\n state z = 0\n init { z := %sp%s }\n z += g\n p -= z\n}\n",
+        "optimizer e {\n n = %snorm(g)%s\n export n\n when n > 0 { p -= g }\n on x { p := %sp%s }\n}\n"};
+    enum { DEEP = 60 };
+    Arena a = {0};
+    StrBuf open = {.arena = &a}, close = {.arena = &a};
+    for (int i = 0; i < DEEP; i++) sb_puts(&open, "twice("), sb_puts(&close, ")");
+    for (size_t i = 0; i < sizeof programs / sizeof *programs; i++) {
+        StrBuf text = {.arena = &a};
+        sb_puts(&text, "fn twice(x) = x + x\n");
+        sb_printf(&text, programs[i], open.text, close.text, open.text, close.text);
+        SourceSet sources = {.arena = &a};
+        DiagSink d = {.arena = &a, .sources = &sources};
+        clock_t begin = clock();
+        CHECK(compile_source(&a, &d, source_add(&sources, "shared", text.text, text.len), NULL, false),
+              "%s", text.text);
+        CHECK(clock() - begin < 2 * CLOCKS_PER_SEC, "a walk over a tree: %s", text.text);
+    }
+    arena_free(&a);
+}
+
 /* Mistakes beyond those that are shown are counted, and cost little: no word is suggested for
  * them. */
 static void reject_many(void)
@@ -191,6 +226,7 @@ int main(void)
 {
     CHECK(programs_each(DSOPT_SOURCE_DIR "/tests/sema/reject", reject) > 0, "no programs");
     reject_large();
+    accept_shared();
     reject_many();
     for (int i = 0; i < DIAG_CODE_COUNT; i++) {
         const char *code = diag_code_name((DiagCode)i);
