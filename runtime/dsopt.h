@@ -269,7 +269,8 @@ DSOPT_API dsopt_status dsopt_tensor_find(dsopt_optimizer *opt, const char *name,
  * infinities unless the range admits them. A value that becomes 0 or infinite when rounded to f32
  * (eps = 1e-60) is set, and a warning goes to the log. Costs a look-up by name, about 0.2 us.
  * dsopt_get: group NULL asks for the value that all groups have, and is an error where they differ.
- */
+ * Where the default uses others (`lr = cosine(…)`, `wd = lr / 10`) and none was set, it is what the
+ * next step would use. DSOPT_NOT_SET: there is no value, or one that it follows has none. */
 DSOPT_API dsopt_status dsopt_set(dsopt_optimizer *opt, const char *group, const char *path,
                                  double value);
 DSOPT_API dsopt_status dsopt_get(dsopt_optimizer *opt, const char *group, const char *path,
@@ -295,8 +296,8 @@ typedef struct dsopt_hyper_info {
     size_t size;
     const char *path;  /* "adamw.lr" */
     const char *group; /* NULL: global */
-    int is_set; /* 0: it has neither a default nor a value yet, or its default is computed from
-                   others; `value` is NaN */
+    int is_set; /* 0: it has neither a value nor a default of its own: `value` is what it follows
+                   now, a schedule for one, or NaN */
     double value;
     double lo, hi; /* the declared range; -inf and inf where it is open */
     int lo_open, hi_open;

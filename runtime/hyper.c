@@ -1,7 +1,8 @@
 /* hyper.c - hyperparameters: found by path, checked against their range, set per group or for all.
  *
  * A value is a double in the block of its level; a step reads it there, so that setting is storing.
- * Values that were never set and have no default of their own are NaN.
+ * Values that were never set and have no default of their own are NaN; what a default that uses
+ * others (a schedule) is worth is computed when it is asked for.
  *
  *     dsopt_set(opt, "hidden", "lr", 3e-4)   ->  groups[hidden].block[slot of adamw.lr] = 3e-4
  *     dsopt_set(opt, NULL, "b1", 1)  ->  DSOPT_OUT_OF_RANGE "adamw.b1 = 1 is outside of [0, 1)"
@@ -257,6 +258,78 @@ static double stored(const dsopt_optimizer *opt, uint32_t slot, uint32_t group)
     return s->level == LEVEL_GLOBAL ? opt->global[s->index] : opt->groups[group].block[s->index];
 }
 
+/* ---- defaults that follow others ------------------------------------------------------------- */
+
+typedef struct Following {
+    dsopt_optimizer *opt;
+    uint32_t slot, group;
+    Arena arena;
+    bool known;
+    double value;
+    const char *missing;
+} Following;
+
+static bool own_value(void *user, const char *path, double *out)
+{
+    const Following *f = user;
+    const IrModule *m = f->opt->m;
+    for (uint32_t i = 0; i < m->nslots; i++) {
+        const Slot *s = &m->slots[i];
+        if (s->kind != SLOT_HYPER || strcmp(s->path, path) != 0) continue;
+        *out = stored(f->opt, i, f->group);
+        return is_set(f->opt, i, f->group);
+    }
+    return false;
+}
+
+static double applied_steps(const dsopt_optimizer *opt)
+{
+    for (uint32_t i = 0; i < opt->m->nslots; i++) {
+        const Slot *s = &opt->m->slots[i];
+        if (s->kind == SLOT_COUNT && strcmp(s->name, "s") == 0) return opt->global[s->index];
+    }
+    return 0;
+}
+
+static dsopt_status follow_body(void *arg)
+{
+    Following *f = arg;
+    const dsopt_optimizer *opt = f->opt;
+    HyperInputs in = {.value = own_value, .user = f, .s = applied_steps(opt)};
+    f->known = hyper_follow(&f->arena, opt->prog->source.rule, opt->m->slots[f->slot].path, &in,
+                            &f->value, &f->missing);
+    return DSOPT_OK;
+}
+
+/* What a step of this group would compute with: a value of its own, or what the default, which uses
+ * others, is now. DSOPT_NOT_SET leaves the message to the caller: f->missing is NULL, or what has no
+ * value. */
+static dsopt_status value_now(dsopt_optimizer *opt, uint32_t slot, uint32_t group, Following *f)
+{
+    *f =
+        (Following){.opt = opt, .slot = slot, .group = group, .arena = {.alloc = &opt->ctx->alloc}};
+    f->value = stored(opt, slot, group);
+    if (is_set(opt, slot, group)) return DSOPT_OK;
+    f->value = NAN;
+    if (!opt->m->slots[slot].derived) {
+        f->missing = opt->m->slots[slot].path;
+        return DSOPT_NOT_SET;
+    }
+    dsopt_status st = arena_try(opt->ctx, &f->arena, follow_body, f);
+    arena_free(&f->arena);
+    return st == DSOPT_OK && !f->known ? DSOPT_NOT_SET : st;
+}
+
+static dsopt_status unknown_value(dsopt_optimizer *opt, const Following *f)
+{
+    const char *path = opt->m->slots[f->slot].path;
+    if (!f->missing)
+        return error_set(opt->ctx, DSOPT_NOT_SET, "%s is known only inside of a step", path);
+    bool other = strcmp(f->missing, path) != 0;
+    return error_set(opt->ctx, DSOPT_NOT_SET, "%s has no value yet%s%s", f->missing,
+                     other ? ", which is needed for " : "", other ? path : "");
+}
+
 dsopt_status dsopt_handle_get(dsopt_optimizer *opt, dsopt_handle h, double *value)
 {
     FPENV_HERE;
@@ -269,16 +342,19 @@ dsopt_status dsopt_handle_get(dsopt_optimizer *opt, dsopt_handle h, double *valu
     uint32_t group = one && s->level != LEVEL_GLOBAL ? h.group : 0;
     if (!one && opt->ngroups == 0)
         return error_set(opt->ctx, DSOPT_UNKNOWN_NAME, "%s: there are no groups", s->path);
-    if (!is_set(opt, h.slot, group))
-        return error_set(opt->ctx, DSOPT_NOT_SET, "%s has no value%s", s->path,
-                         s->derived ? " of its own: it follows others" : " yet");
-    for (uint32_t g = 1; !one && g < opt->ngroups; g++)
-        if (stored(opt, h.slot, g) != stored(opt, h.slot, 0))
+    Following f, other;
+    st = value_now(opt, h.slot, group, &f);
+    for (uint32_t g = 1; st == DSOPT_OK && !one && g < opt->ngroups; g++) {
+        st = value_now(opt, h.slot, g, &other);
+        if (st == DSOPT_OK && other.value != f.value)
             return error_set(opt->ctx, DSOPT_INVALID_ARGUMENT,
                              "%s differs between the groups '%s' and '%s': ask for one of them",
                              s->path, opt->groups[0].name, opt->groups[g].name);
-    *value = stored(opt, h.slot, group);
-    return DSOPT_OK;
+        f = other;
+    }
+    if (st == DSOPT_NOT_SET) return unknown_value(opt, &f);
+    if (st == DSOPT_OK) *value = f.value;
+    return st;
 }
 
 dsopt_status dsopt_get(dsopt_optimizer *opt, const char *group, const char *path, double *value)
@@ -320,15 +396,18 @@ dsopt_status dsopt_hyper_info_read(dsopt_optimizer *opt, size_t i, dsopt_hyper_i
     uint32_t slot = i < grouped ? nth_hyper(opt, LEVEL_GROUP, i % per_group)
                                 : nth_hyper(opt, LEVEL_GLOBAL, i - grouped);
     const Slot *s = &opt->m->slots[slot];
+    Following now;
+    dsopt_status st = value_now(opt, slot, group, &now);
+    if (st != DSOPT_OK && st != DSOPT_NOT_SET) return st;
     dsopt_hyper_info r = {.path = s->path,
                           .group = i < grouped ? opt->groups[group].name : NULL,
                           .is_set = is_set(opt, slot, group),
-                          .value = is_set(opt, slot, group) ? stored(opt, slot, group) : NAN,
+                          .value = now.value,
                           .lo = s->lo,
                           .hi = s->hi,
                           .lo_open = s->lo_open,
                           .hi_open = s->hi_open};
-    dsopt_status st = DSOPT_OK;
+    st = DSOPT_OK;
     struct_out(opt->ctx, "dsopt_hyper_info", info, &r, sizeof r, &st);
     return st;
 }

@@ -250,6 +250,52 @@ static void global_and_unset(void)
     dsopt_optimizer_destroy(o);
 }
 
+/* Defaults that use others: what the next step uses, until a value is set. */
+static void following(void)
+{
+    float p[2] = {0}, g[2] = {1, 1};
+    dsopt_tensor t[2] = {rt_tensor("a", "x", DSOPT_F32, p, g, 1, (int64_t[]){1}),
+                         rt_tensor("b", "y", DSOPT_F32, p + 1, g + 1, 1, (int64_t[]){1})};
+    dsopt_optimizer *o = rt_optimizer(
+        &rt,
+        rt_text(&rt, "schedule fall(top, n) = s < n ? top * exp(-s / n) : 0\n"
+                     "optimizer x {\n hyper lr = fall(0.5, n = 3), wd = lr / 10, base, k = base + 1\n"
+                     " hyper many: global = count[all](base > 0)\n"
+                     " rate = lr + wd\n export rate\n p -= rate * g * k * many\n}\n"),
+        t, 2);
+    double v, rates[2];
+    RT_FAILS(rt.ctx, dsopt_get(o, NULL, "k", &v), DSOPT_NOT_SET,
+             "x.base has no value yet, which is needed for x.k");
+    RT_FAILS(rt.ctx, dsopt_get(o, NULL, "many", &v), DSOPT_NOT_SET, "known only inside of a step");
+    rt_set(&rt, o, NULL, "base", 2);
+    CHECK(dsopt_get(o, NULL, "k", &v) == DSOPT_OK && v == 3, "%g", v);
+    rt_set(&rt, o, "y", "lr.top", 0.25);
+    RT_FAILS(rt.ctx, dsopt_get(o, NULL, "lr", &v), DSOPT_INVALID_ARGUMENT, "differs between");
+    for (int s = 0; s < 5; s++) {
+        double lr[2], wd[2];
+        for (int k = 0; k < 2; k++)
+            CHECK(dsopt_get(o, k ? "y" : "x", "lr", &lr[k]) == DSOPT_OK &&
+                      dsopt_get(o, k ? "y" : "x", "wd", &wd[k]) == DSOPT_OK,
+                  "%s", dsopt_error_message(rt.ctx));
+        rt_step(&rt, o);
+        REQUIRE(dsopt_export_read(o, 0, rates, 2) == DSOPT_OK, "%s", dsopt_error_message(rt.ctx));
+        for (int k = 0; k < 2; k++)
+            CHECK(rates[k] == lr[k] + wd[k], "step %d: %a and %a, a step has %a", s, lr[k], wd[k],
+                  rates[k]);
+        CHECK((lr[0] == 0) == (s >= 3) && lr[0] == 2 * lr[1], "%g %g", lr[0], lr[1]);
+    }
+    for (size_t i = 0; i < dsopt_hyper_count(o); i++) {
+        dsopt_hyper_info info = {.size = sizeof info};
+        CHECK(dsopt_hyper_info_read(o, i, &info) == DSOPT_OK, "%s", dsopt_error_message(rt.ctx));
+        if (!strcmp(info.path, "x.k")) CHECK(!info.is_set && info.value == 3, "%g", info.value);
+        if (!strcmp(info.path, "x.many")) CHECK(!info.is_set && isnan(info.value), "%g", info.value);
+    }
+    rt_set(&rt, o, NULL, "lr", 0.75);
+    CHECK(dsopt_get(o, NULL, "lr", &v) == DSOPT_OK && v == 0.75, "set: %g", v);
+    CHECK(dsopt_get(o, "y", "wd", &v) == DSOPT_OK && v == 0.75 / 10, "follows what was set: %g", v);
+    dsopt_optimizer_destroy(o);
+}
+
 /* ---- steps ----------------------------------------------------------------------------------- */
 
 static void steps(void)
@@ -497,6 +543,7 @@ int main(void)
     oracle();
     hyperparameters();
     global_and_unset();
+    following();
     steps();
     watchdog();
     exports();
