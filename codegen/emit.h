@@ -128,6 +128,8 @@ const char *emit_narrowed(Arena *a, DType storage, const char *value);
 
 /* ---- names of things in emitted text -------------------------------------------------------- */
 
+/* Gives all slots of a plan their names; the other functions look up. */
+void emit_names(Plan *p);
 /* Of an element slot or temporary: its short name, with its number where that is no safe identifier
  * or not unique. */
 const char *emit_elem_name(Arena *a, const Plan *p, uint32_t elem);

@@ -12,6 +12,7 @@
  *                     s0_class: 1 - b1^t, …; s1_group: the clip factor; s2_tensor: the trust ratio;
  *                     commit: t, grad_norm, s
  */
+#include "emit.h"
 #include "plan_internal.h"
 #include <string.h>
 
@@ -586,5 +587,6 @@ Plan *plan_make(Arena *a, const IrModule *m)
     forward_all(w, n);
     for (uint32_t i = 0; i < n; i++) plan_body(&w[i]);
     plan_programs(w, n);
+    emit_names(p);
     return p;
 }

@@ -180,6 +180,7 @@ typedef struct Plan {
     uint32_t nreduces;
     Place skip;     /* of the skip verdict; LEVEL_NONE: never skips */
     int skip_phase; /* the verdict is known after the scalar programs of this phase, not before */
+    const char **elem_names, **slot_names; /* in emitted text (emit_names) */
 } Plan;
 
 /* Where a scalar value is read: its slot's place (t: its class's), its own, or LEVEL_NONE for

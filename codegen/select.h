@@ -28,6 +28,7 @@ typedef struct TileCall {
     TileCallKind kind;
     int16_t op; /* TileOp; CALL_LOAD, CALL_STORE: of the conversion or move */
     uint8_t nargs;
+    uint32_t number; /* among the calls of its kernel, while they are ordered */
     uint32_t elem, reduce;
     uint32_t reg; /* CALL_STORE of a scalar to narrow storage: a register to fill first */
     IrRef

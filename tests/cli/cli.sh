@@ -77,6 +77,17 @@ else
     run 1 adamw --arch=sm_999 -o b.ptx
     run 1 adamw --arch=volta -o b.ptx && says "no architecture 'volta'"
 fi
+# Names in emitted text are made in linear time. (ASan's strstr measures the whole text each time.)
+{
+    echo 'optimizer large { hyper lr = 1'
+    for i in $(seq 2000); do echo "state m$i = 0; m$i := lerp(g, m$i, 0.5); p -= lr * m$i"; done
+    echo '}'
+} >large.opt
+for i in c cu; do
+    checks=$((checks + 1))
+    (ulimit -t 20 && ASAN_OPTIONS=intercept_strstr=0 "$dsoptc" large.opt -o large.$i) ||
+        fail "large.$i: not in 20 seconds"
+done
 for stage in tokens ast ir plan tile c cuda; do
     run 0 --emit=$stage adamw && made out
 done

@@ -1,0 +1,70 @@
+/* large.c - rules far larger than anyone's are built in time, and to the same bits: compile time
+ * grows with a rule, not with what its parts could be combined to.
+ *
+ *     1000 states; an array of 1000 states; a chain of choices each of which reads the two before it
+ */
+#include "rt.h"
+#include <stdarg.h>
+#include <stdlib.h>
+
+enum { COUNT = 300 };
+
+static char *text, *end;
+
+static void put(const char *format, ...) __attribute__((format(printf, 1, 2)));
+static void put(const char *format, ...)
+{
+    va_list ap;
+    va_start(ap, format);
+    end += vsprintf(end, format, ap);
+    va_end(ap);
+}
+
+/* One step under `backend`; the parameter is left in p. */
+static void step(const char *backend, float *p)
+{
+    Rt r;
+    float g[COUNT];
+    for (int i = 0; i < COUNT; i++) p[i] = sinf((float)i), g[i] = cosf((float)i);
+    rt_open_with(&r, backend, NULL, 1);
+    dsopt_tensor w = rt_tensor("w", NULL, DSOPT_F32, p, g, 1, (int64_t[]){COUNT});
+    dsopt_optimizer *o = rt_optimizer(&r, rt_text(&r, text), &w, 1);
+    for (int i = 0; i < 3; i++) rt_step(&r, o);
+    dsopt_optimizer_destroy(o);
+    rt_close(&r);
+}
+
+static void compare(const char *what)
+{
+    float a[COUNT], b[COUNT];
+    step("interp", a);
+    step("c", b);
+    CHECK(memcmp(a, b, sizeof a) == 0, "%s: other bits than the interpreter's", what);
+    end = text;
+}
+
+int main(void)
+{
+    end = text = malloc(1 << 20);
+    put("optimizer many {\n");
+    for (int i = 0; i < 1000; i++) put("  state s%d = 0\n  s%d := lerp(g, s%d, 0.9)\n", i, i, i);
+    for (int i = 0; i < 1000; i++) put("  p -= 1e-4 * s%d\n", i);
+    put("}\n");
+    compare("1000 states");
+
+    put("optimizer array {\n  hyper b[1000] = 0.5\n  state m[1000] = 0\n"
+        "  repeat i in 0..1000 { m[i] := lerp(g, m[i], b[i]);  p -= 1e-4 * m[i] }\n}\n");
+    compare("an array of 1000");
+
+    put("optimizer choices {\n  hyper k = 1\n  state m = 0, v = 1\n  x0 = m\n  x1 = v\n");
+    for (int i = 2; i < 60; i++) put("  x%d = t %% %d > k ? x%d : x%d\n", i, i, i - 1, i - 2);
+    put("  m := lerp(g, m, 0.9)\n  v := lerp(g * g, v, 0.9)\n  p -= 0.1 * x59\n}\n");
+    compare("choices of choices");
+
+    put("optimizer stored {\n  hyper k = 1\n  state m = 0, v = 1, w = 2\n  x0 = m\n  x1 = v\n");
+    for (int i = 2; i < 60; i++) put("  x%d = t %% %d > k ? x%d : x%d\n", i, i, i - 1, i - 2);
+    put("  m := x59\n  v := g\n  w := x58\n  p -= 0.1 * w\n}\n");
+    compare("choices that are stored");
+    free(text);
+    return check_done();
+}
