@@ -63,6 +63,7 @@ static bool may_write(const Session *s, const char *path)
     struct stat out, in;
     if (stat(path, &out) != 0) return true; /* what cannot be is said where it is written */
     if (S_ISDIR(out.st_mode)) return cannot_write(path, EISDIR);
+    if (access(path, W_OK) != 0) return cannot_write(path, errno); /* a rename would not ask */
     for (size_t i = 0; S_ISREG(out.st_mode) && !s->in_place && i < s->sources.nfiles; i++) {
         const char *name = s->sources.files[i].name;
         if (name[0] == '<' || stat(name, &in) != 0) continue;

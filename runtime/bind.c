@@ -285,14 +285,16 @@ static void fill_draws(dsopt_optimizer *opt, OptEntry *e)
     }
 }
 
-dsopt_status tables_update(dsopt_optimizer *opt, OptEntry *e)
+/* One by one, so that overlaps are looked for when all are in place. */
+dsopt_status gradients_check(dsopt_optimizer *opt)
 {
-    /* One by one, so that overlaps are looked for when all are in place. */
-    if (opt->rebound) {
-        dsopt_status st = overlaps_check(opt, NULL);
-        if (st != DSOPT_OK) return st;
-        opt->rebound = false;
-    }
+    dsopt_status st = opt->rebound ? overlaps_check(opt, NULL) : DSOPT_OK;
+    opt->rebound &= st != DSOPT_OK;
+    return st;
+}
+
+void tables_update(dsopt_optimizer *opt, OptEntry *e)
+{
     if (e->stale) {
         fill_active(opt, e);
         if (e->plan) {
@@ -308,5 +310,4 @@ dsopt_status tables_update(dsopt_optimizer *opt, OptEntry *e)
         for (size_t c = 0; c < e->nclasses; c++)
             e->class_blocks[c * opt->block_size[LEVEL_CLASS]] = tensor_t(opt, e, e->class_rep[c]);
     if (e->draw_slot[0] >= 0 || e->draw_slot[1] >= 0) fill_draws(opt, e);
-    return DSOPT_OK;
 }

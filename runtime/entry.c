@@ -164,11 +164,12 @@ static dsopt_status run_entry(dsopt_optimizer *opt, OptEntry *e, const void *con
 {
     dsopt_status st = hyper_check_set(opt);
     if (st == DSOPT_OK) st = entry_check_inputs(opt, e);
+    if (st == DSOPT_OK && e->pm->takes_buffers && !buffers) st = gradients_check(opt);
     if (st != DSOPT_OK) return st;
     bind_buffers(opt, e, buffers);
     entry_enter(opt, e);
     e->stale = true; /* tensors' t have advanced, each by its own gradients */
-    if ((st = tables_update(opt, e)) != DSOPT_OK) return st;
+    tables_update(opt, e);
     if (e->nactive == 0) {
         if (!e->pm->takes_buffers) return DSOPT_OK;
         return error_set(opt->ctx, DSOPT_INVALID_ARGUMENT,

@@ -397,8 +397,10 @@ const ViewDims *state_view(const dsopt_optimizer *opt, uint32_t live, const Slot
 
 /* bind.c */
 dsopt_status tables_alloc(dsopt_optimizer *opt, OptEntry *e);
+/* Before gradients are read: those bound since may overlap. */
+dsopt_status gradients_check(dsopt_optimizer *opt);
 /* Before a run: who takes part; allocates nothing. */
-dsopt_status tables_update(dsopt_optimizer *opt, OptEntry *e);
+void tables_update(dsopt_optimizer *opt, OptEntry *e);
 
 /* entry.c */
 /* Makes `e` the one whose exports and properties are in the blocks. */

@@ -128,9 +128,11 @@ dsopt_status dsopt_export_read(dsopt_optimizer *opt, size_t i, double *values, i
     const OptEntry *entry;
     const Slot *s = nth_export(opt, i, &entry);
     if (!s) return error_set(opt->ctx, DSOPT_INVALID_ARGUMENT, "there is no export number %zu", i);
-    if (count != export_count(opt, s) || (!values && count))
+    if (!values && count)
+        return error_set(opt->ctx, DSOPT_INVALID_ARGUMENT, "export '%s': values is NULL", s->name);
+    if (count != export_count(opt, s))
         return error_set(opt->ctx, DSOPT_INVALID_ARGUMENT, "export '%s' has %lld values, not %lld",
-                         s->name, (long long)export_count(opt, s), values ? (long long)count : 0ll);
+                         s->name, (long long)export_count(opt, s), (long long)count);
     entry_export_read(opt, entry, s, values);
     return DSOPT_OK;
 }

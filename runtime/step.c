@@ -159,9 +159,10 @@ dsopt_status dsopt_step(dsopt_optimizer *opt)
     OptEntry *e = &opt->entries[0];
     dsopt_status st = hyper_check_set(opt);
     if (st == DSOPT_OK) st = entry_check_inputs(opt, e);
+    if (st == DSOPT_OK) st = gradients_check(opt);
     if (st != DSOPT_OK) return st;
     entry_enter(opt, e);
-    if ((st = tables_update(opt, e)) != DSOPT_OK) return st;
+    tables_update(opt, e);
     if (e->nactive == 0) {
         report_idle(opt, DSOPT_STEP_NO_GRADS, "no tensor with elements has a gradient");
     } else {

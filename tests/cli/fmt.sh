@@ -104,6 +104,17 @@ cmp here.opt want.opt || fail "not formatted in place"
     fail "left behind: $(ls)"
 echo "in place: link and mode kept"
 
+# What is write-protected stays as it is, though its folder would let it be replaced.
+if [ "$(id -u)" = 0 ]; then
+    echo "write-protected files: not tested as root"
+else
+    cp messy.opt locked.opt && chmod 444 locked.opt
+    if "$dsoptc" fmt locked.opt 2>err; then fail "a write-protected file was formatted"; fi
+    grep -q 'locked.opt: cannot be written' err || fail "locked.opt is not named: $(cat err)"
+    cmp locked.opt messy.opt || fail "a write-protected file was changed"
+    rm -f locked.opt
+fi
+
 # A semicolon may stand where a line's end has ended the statement.
 printf 'optimizer x {\n  hyper lr = 1\n  ;\n  p -= lr*g;\n}\n' >semi.opt
 printf 'optimizer x {\n  hyper lr = 1\n  ;\n  p -= lr * g;\n}\n' >semi.want

@@ -392,6 +392,7 @@ static void exports(void)
           "%s", e.name);
     CHECK(dsopt_export_read(o, 0, &v, 1) == DSOPT_OK && v == 5, "%g", v);
     RT_FAILS(rt.ctx, dsopt_export_read(o, 0, &v, 2), DSOPT_INVALID_ARGUMENT, "has 1 values, not 2");
+    RT_FAILS(rt.ctx, dsopt_export_read(o, 0, NULL, 1), DSOPT_INVALID_ARGUMENT, "values is NULL");
     RT_FAILS(rt.ctx, dsopt_export_read(o, 1, &v, 1), DSOPT_INVALID_ARGUMENT, "no export number 1");
     dsopt_optimizer_destroy(o);
 }

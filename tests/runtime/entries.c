@@ -130,6 +130,13 @@ static void buffers(void)
     CHECK(dsopt_bind_gradient(o, 0, NULL) == DSOPT_OK, "bind");
     RT_FAILS(rt.ctx, dsopt_run(o, "perturb"), DSOPT_INVALID_ARGUMENT, "has a gradient");
     CHECK(p[0][7] == 6 && p[1][7] == 5, "what is refused moves nothing");
+    CHECK(dsopt_bind_gradient(o, 0, &p[1][3]) == DSOPT_OK, "bind");
+    run(o, "count"); /* the gradient that overlaps is not read by these two */
+    CHECK(dsopt_run_with(o, "perturb", (const void *[]){NULL, x[1]}, 2) == DSOPT_OK, "%s",
+          dsopt_error_message(rt.ctx));
+    CHECK(p[0][7] == 6 && p[1][7] == 3, "%g %g", (double)p[0][7], (double)p[1][7]);
+    CHECK(dsopt_accumulate(o, 1) == DSOPT_OK, "accumulate");
+    RT_FAILS(rt.ctx, dsopt_step(o), DSOPT_INVALID_TENSOR, "share memory");
     dsopt_optimizer_destroy(o);
     rt_close(&rt);
 }
