@@ -47,19 +47,30 @@ static bool has_entry(DiagSink *d, const Rule *rule, const char *entry)
     return false;
 }
 
-/* One entry point; NULL: the step. */
-static IrModule *lower(Arena *a, DiagSink *d, const Rule *rule, const FrontendOptions *o,
-                       const char *entry, const Wanted *w)
+bool compile_modules(Arena *a, DiagSink *d, const Rule *rule, const LowerOptions *o, IrModule **m,
+                     StrBuf *why)
 {
-    LowerOptions lower = {.compute_f64 = o->compute_f64,
-                          .entry = entry,
-                          .guard_gradients = w->guard_gradients && !entry};
-    IrModule *m = ir_lower(a, d, rule, &lower);
-    if (!m) return NULL;
+    for (size_t i = 0; i <= rule->nentries; i++) {
+        LowerOptions one = *o;
+        one.entry = i ? rule->entries[i - 1].name : NULL;
+        one.guard_gradients = o->guard_gradients && !i;
+        m[i] = ir_lower(a, d, rule, &one);
+        if (!m[i] || !ir_verify(m[i], why)) return false;
+    }
+    if (rule->nentries) ir_drop_shared(a, m, rule->nentries + 1);
+    return true;
+}
+
+static void internal(DiagSink *d, const Rule *rule, const StrBuf *why)
+{
+    diag_report(d, DIAG_INTERNAL, rule->item->name.span, why->text ? why->text : "a pass failed");
+}
+
+static IrModule *optimise(Arena *a, DiagSink *d, const Rule *rule, IrModule *m, const Wanted *w)
+{
     StrBuf why = {.arena = a};
     IrModule *out = ir_run_passes(a, m, w->dump_after, w->dump, &why);
-    if (!out)
-        diag_report(d, DIAG_INTERNAL, rule->item->name.span, why.text ? why.text : "a pass failed");
+    if (!out) internal(d, rule, &why);
     if (out) lint_module(d, out);
     return out;
 }
@@ -74,17 +85,20 @@ static IrModule *compile(Arena *a, DiagSink *d, int file, const FrontendOptions 
     }
     Rule *rule = frontend_check(a, d, &ast, o);
     if (!rule || !has_entry(d, rule, o->entry)) return NULL;
-    bool step = !o->entry || !strcmp(o->entry, "step");
-    IrModule *m = lower(a, d, rule, o, step ? NULL : o->entry, w);
-    if (!w->modules || !m) return m;
-    w->modules->m = ARENA_ARRAY(a, IrModule *, rule->nentries + 1);
-    w->modules->m[w->modules->n++] = m;
-    for (size_t i = 0; step && !o->entry && i < rule->nentries; i++) {
-        IrModule *entry = lower(a, d, rule, o, rule->entries[i].name, w);
-        if (!entry) return NULL;
-        w->modules->m[w->modules->n++] = entry;
+    IrModule **m = ARENA_ARRAY(a, IrModule *, rule->nentries + 1);
+    LowerOptions lower = {.compute_f64 = o->compute_f64, .guard_gradients = w->guard_gradients};
+    StrBuf why = {.arena = a};
+    if (!compile_modules(a, d, rule, &lower, m, &why)) {
+        if (why.len) internal(d, rule, &why);
+        return NULL;
     }
-    return m;
+    size_t first = 0, n = w->modules && !o->entry ? rule->nentries + 1 : 1;
+    for (size_t i = 0; o->entry && i < rule->nentries; i++)
+        if (!strcmp(rule->entries[i].name, o->entry)) first = i + 1;
+    for (size_t i = first; i < first + n; i++)
+        if (!(m[i] = optimise(a, d, rule, m[i], w))) return NULL;
+    if (w->modules) *w->modules = (Modules){m + first, n};
+    return m[first];
 }
 
 /* With a place to go for arenas that have none. */

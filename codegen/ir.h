@@ -267,6 +267,10 @@ extern const size_t pass_count;
  * out. NULL: a bug, text in why. */
 IrModule *ir_run_passes(Arena *a, IrModule *m, const char *dump_after, StrBuf *out, StrBuf *why);
 
+/* Drops what none of the modules of a rule's entry points needs of the states that they share; they
+ * share the same slots before and after. Requires verified modules. */
+void ir_drop_shared(Arena *a, IrModule **m, size_t n);
+
 typedef struct LowerOptions {
     bool compute_f64;
     const char *entry;    /* "step" (NULL), or NAME of an entry point of the rule */

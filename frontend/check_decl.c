@@ -316,9 +316,10 @@ static const Item *schedule_of(const Checker *c, const Symbol *s)
 }
 
 /* `lr.peak`, a parameter of the schedule that `lr` follows; arg: its argument, NULL: none. */
-static Symbol *schedule_param(Checker *c, const Symbol *s, Decl *param, Expr *arg, Scope *scope)
+static Expr *schedule_value(Checker *c, const Symbol *s, Decl *param, Expr *arg, Scope *scope)
 {
-    Name name = {arena_printf(c->arena, "%s.%s", s->name, param->name.text), s->info->source->span};
+    Span at = s->info->source->span;
+    Name name = {arena_printf(c->arena, "%s.%s", s->name, param->name.text), at};
     Symbol *h = symbol_new(c, SYM_HYPER, name);
     h->path = arena_printf(c->arena, "%s.%s", s->path, param->name.text);
     h->decl = param;
@@ -331,7 +332,50 @@ static Symbol *schedule_param(Checker *c, const Symbol *s, Decl *param, Expr *ar
     if (!arg) h->info->at.scope = scope, h->info->at.names = NAMES_SCHEDULE;
     ARENA_PUSH(c->arena, c->declared, c->ndeclared, c->declared_cap, h);
     check_resolve_hyper(c, h);
-    return h;
+    Expr *x = expr_of_symbol(c, h, at);
+    if (h->dtype == DT_COUNT) x->kind = EX_BAD;
+    return x;
+}
+
+/* The elements of a list as written: `[1, 2]`, or the name of an array; NULL: it is none. */
+static Expr **list_elements(Checker *c, Expr *list, int *n)
+{
+    const Symbol *a = list->kind == EX_NAME ? check_lookup(c, list->name) : NULL;
+    if (list->kind == EX_LIST) {
+        *n = list->nargs;
+        return list->args;
+    }
+    if (!a || a->kind != SYM_ARRAY) return NULL;
+    Expr **out = ARENA_ARRAY(c->arena, Expr *, a->nelems);
+    for (int i = *n = 0; i < a->nelems; i++) {
+        Expr *index = ARENA_NEW(c->arena, Expr), *e = ARENA_NEW(c->arena, Expr);
+        *index = (Expr){.kind = EX_NUMBER, .span = list->span, .num = i};
+        *e = (Expr){.kind = EX_INDEX, .span = list->span, .name = list->name, .nargs = 1};
+        e->args = ARENA_ARRAY(c->arena, Expr *, 1);
+        e->args[0] = index;
+        out[(*n)++] = e;
+    }
+    return out;
+}
+
+/* A parameter of the schedule; of a list each element is one: `lr.at[0]`. */
+static Expr *schedule_param(Checker *c, const Symbol *s, Decl *param, Expr *arg, Scope *scope)
+{
+    int n;
+    Expr **elements = list_elements(c, arg ? arg : param->init, &n);
+    if (!elements) return schedule_value(c, s, param, arg, scope);
+    Expr *list = expr_new(c, EX_LIST, s->info->source->span);
+    list->args = ARENA_ARRAY(c->arena, Expr *, n);
+    for (; list->nargs < n; list->nargs++) {
+        Decl *one = ARENA_NEW(c->arena, Decl);
+        *one = *param;
+        one->name.text = arena_printf(c->arena, "%s[%d]", param->name.text, list->nargs);
+        if (!arg) one->init = elements[list->nargs];
+        Expr *x = schedule_value(c, s, one, arg ? elements[list->nargs] : NULL, scope);
+        list->args[list->nargs] = x;
+        if (expr_bad(x)) list->kind = EX_BAD;
+    }
+    return list;
 }
 
 /* `lr = cosine(3e-4, 100, 10000)`: the arguments are hyperparameters, too. */
@@ -343,9 +387,7 @@ static Expr *scheduled(Checker *c, const Symbol *s, const Item *fn)
     for (size_t i = 0; i < fn->nparams; i++) {
         Decl *param = &fn->params[i];
         if (!values[i] && !param->init) continue; /* reported by expand_fn */
-        Symbol *h = schedule_param(c, s, param, values[i], scope);
-        values[i] = expr_of_symbol(c, h, e->span);
-        if (h->dtype == DT_COUNT) values[i]->kind = EX_BAD;
+        values[i] = schedule_param(c, s, param, values[i], scope);
         scope_bind(c, scope, param->name, NULL, values[i]);
     }
     return expand_fn(c, fn, values, e->span);

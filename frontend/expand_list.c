@@ -1,8 +1,8 @@
 /* expand_list.c - lists, and the functions that take them: a choice or a line between the values
  * around x.
  *
- * Requires lists of numbers of any rate; bounds that are constant ascend (others must: what descends
- * then picks some value, the same everywhere). Ensures a tree of selects as deep as the logarithm of
+ * Requires lists of numbers of any rate; bounds that are constant, or are so by default, ascend
+ * (others must: what descends then picks some value, the same everywhere). Ensures a tree of selects as deep as the logarithm of
  * the list's length, over nodes shared with the list.
  *
  *     piecewise(s, [100, 200], [a, b, c])   ->   100 <= s ? (200 <= s ? c : b) : a
@@ -34,10 +34,17 @@ static Expr *list_argument(Checker *c, const Expr *call, int k)
     return expr_new(c, EX_BAD, call->span);
 }
 
+/* What stands there unless the host sets something else. */
+static const Expr *by_default(const Expr *e)
+{
+    bool hyper = e->kind == EX_NAME && e->sym->kind == SYM_HYPER;
+    return hyper && !e->is_const && e->sym->value ? e->sym->value : e;
+}
+
 static bool ascends(Checker *c, const Expr *call, const Expr *list)
 {
     for (int i = 1; i < list->nargs; i++) {
-        const Expr *a = list->args[i - 1], *b = list->args[i];
+        const Expr *a = by_default(list->args[i - 1]), *b = by_default(list->args[i]);
         if (!a->is_const || !b->is_const || a->cval <= b->cval) continue;
         REPORT(c, DIAG_TABLE_ORDER, b->span, call->name.text, b->cval, a->cval);
         return false;

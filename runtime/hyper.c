@@ -183,6 +183,40 @@ static void store_value(dsopt_optimizer *opt, dsopt_handle h, double v)
     }
 }
 
+static bool is_set(const dsopt_optimizer *opt, uint32_t slot, uint32_t group)
+{
+    return opt->m->slots[slot].level == LEVEL_GLOBAL ? opt->global_set[slot]
+                                                     : opt->groups[group].is_set[slot];
+}
+
+/* Whether the value follows a schedule, whose parameters are hyperparameters below its path, in one
+ * of the handle's groups. */
+static bool follows_schedule(const dsopt_optimizer *opt, dsopt_handle h)
+{
+    const Slot *s = &opt->m->slots[h.slot];
+    size_t n = strlen(s->path);
+    bool follows = false;
+    for (uint32_t g = 0; s->derived && !follows && g < opt->ngroups; g++)
+        follows = (h.group == ALL_GROUPS || h.group == g) && !is_set(opt, h.slot, g);
+    for (uint32_t i = 0; follows && i < opt->m->nslots; i++) {
+        const Slot *p = &opt->m->slots[i];
+        if (p->kind == SLOT_HYPER && !strncmp(p->path, s->path, n) && p->path[n] == '.') return true;
+    }
+    return false;
+}
+
+static void set_value(dsopt_optimizer *opt, dsopt_handle h, double v)
+{
+    const Slot *s = &opt->m->slots[h.slot];
+    bool replaces = s->derived && follows_schedule(opt, h);
+    store_value(opt, h, v);
+    warn_narrow(opt, s, v);
+    if (!replaces) return;
+    bool one = h.group != ALL_GROUPS;
+    log_line(opt->ctx, DSOPT_LOG_INFO, "%s = %.9g replaces its schedule%s%s%s", s->path, v,
+             one ? " in group '" : "", one ? opt->groups[h.group].name : "", one ? "'" : "");
+}
+
 dsopt_status dsopt_handle_set(dsopt_optimizer *opt, dsopt_handle h, double value)
 {
     FPENV_HERE;
@@ -190,8 +224,7 @@ dsopt_status dsopt_handle_set(dsopt_optimizer *opt, dsopt_handle h, double value
     dsopt_status st = check_handle(opt, h);
     if (st == DSOPT_OK) st = check_value(opt, &opt->m->slots[h.slot], value);
     if (st != DSOPT_OK) return st;
-    store_value(opt, h, value);
-    warn_narrow(opt, &opt->m->slots[h.slot], value);
+    set_value(opt, h, value);
     return DSOPT_OK;
 }
 
@@ -238,19 +271,12 @@ dsopt_status dsopt_set_array(dsopt_optimizer *opt, const char *group, const char
     }
     for (int64_t i = 0; i < n; i++) {
         find_element(opt, group, path, i, &h);
-        store_value(opt, h, values[i]);
-        warn_narrow(opt, &opt->m->slots[h.slot], values[i]);
+        set_value(opt, h, values[i]);
     }
     return DSOPT_OK;
 }
 
 /* ---- reading --------------------------------------------------------------------------------- */
-
-static bool is_set(const dsopt_optimizer *opt, uint32_t slot, uint32_t group)
-{
-    return opt->m->slots[slot].level == LEVEL_GLOBAL ? opt->global_set[slot]
-                                                     : opt->groups[group].is_set[slot];
-}
 
 static double stored(const dsopt_optimizer *opt, uint32_t slot, uint32_t group)
 {

@@ -151,6 +151,7 @@ typedef struct ProgramModule {
     const char *entry; /* NULL: the step */
     bool guarded;
     bool takes_buffers; /* `on NAME(x)` */
+    IrModule *lowered;  /* before the passes; NULL: not yet */
     IrModule *m;        /* NULL: not made yet */
     Plan *plan;
     Variant **variants; /* each (body, storage) scheduled so far */

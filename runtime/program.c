@@ -297,6 +297,19 @@ static dsopt_status module_storage(Grow *g, IrModule *m, DType **out)
     return DSOPT_OK;
 }
 
+/* The module before the passes. All of a rule are lowered together: they share what one needs. */
+static IrModule *lowered(dsopt_program *p, ProgramModule *pm, StrBuf *why)
+{
+    size_t n = p->nmodules - 2;
+    IrModule **m = ARENA_ARRAY(&p->arena, IrModule *, n + 1);
+    LowerOptions o = {.compute_f64 = p->compute_f64, .guard_gradients = pm->guarded};
+    if (pm->lowered) return pm->lowered;
+    if (!compile_modules(&p->arena, &p->source.diags, p->source.rule, &o, m, why)) return NULL;
+    p->modules[pm->guarded].lowered = m[0];
+    for (size_t i = 0; i < n; i++) p->modules[2 + i].lowered = m[i + 1];
+    return pm->lowered;
+}
+
 static dsopt_status module_body(void *arg)
 {
     Grow *g = arg;
@@ -304,11 +317,9 @@ static dsopt_status module_body(void *arg)
     ProgramModule *pm = g->pm;
     if (!pm->m) {
         StrBuf why = {.arena = &p->arena};
-        LowerOptions o = {
-            .compute_f64 = p->compute_f64, .entry = pm->entry, .guard_gradients = pm->guarded};
-        IrModule *m = ir_lower(&p->arena, &p->source.diags, p->source.rule, &o);
-        if (!m) return diag_status(g->ctx, p, DSOPT_INTERNAL);
-        m = ir_run_passes(&p->arena, m, NULL, NULL, &why);
+        IrModule *m = lowered(p, pm, &why);
+        if (!m && !why.len) return diag_status(g->ctx, p, DSOPT_INTERNAL);
+        if (m) m = ir_run_passes(&p->arena, m, NULL, NULL, &why);
         if (!m)
             return error_set_text(g->ctx, DSOPT_INTERNAL, why.text ? why.text : "a pass failed");
         dsopt_status st = module_storage(g, m, &pm->storage);

@@ -298,6 +298,35 @@ static void following(void)
 
 /* ---- steps ----------------------------------------------------------------------------------- */
 
+/* Setting what follows a schedule is told, once in each group. */
+static void schedule_replaced(void)
+{
+    Rt rt;
+    float p[2] = {0, 0}, g[2] = {1, 1};
+    rt_open(&rt, 1);
+    dsopt_program *prog = rt_text(&rt, "schedule ramp(peak, n = 4) = peak * (s + 1) / n\n"
+                                       "optimizer x {\n  hyper lr = ramp(2), half = lr / 2\n"
+                                       "  p -= lr * g + half\n}\n");
+    dsopt_tensor t[2] = {rt_tensor("a", "one", DSOPT_F32, &p[0], &g[0], 1, (int64_t[]){1}),
+                         rt_tensor("b", "two", DSOPT_F32, &p[1], &g[1], 1, (int64_t[]){1})};
+    dsopt_optimizer *o = rt_optimizer(&rt, prog, t, 2);
+    CHECK(dsopt_set(o, "two", "lr.peak", 8) == DSOPT_OK && dsopt_set(o, NULL, "half", 1) == DSOPT_OK &&
+              !rt.log[0],
+          "what is no schedule is not told: %s", rt.log);
+    CHECK(dsopt_set(o, "one", "lr", 3) == DSOPT_OK &&
+              !strcmp(rt.log, "x.lr = 3 replaces its schedule in group 'one'\n"),
+          "log: %s", rt.log);
+    rt_step(&rt, o);
+    CHECK(p[0] == -4 && p[1] == -3, "step: %g %g", (double)p[0], (double)p[1]);
+    rt.log[0] = 0;
+    CHECK(dsopt_set(o, "one", "lr", 4) == DSOPT_OK && !rt.log[0], "twice: %s", rt.log);
+    CHECK(dsopt_set(o, NULL, "lr", 5) == DSOPT_OK &&
+              !strcmp(rt.log, "x.lr = 5 replaces its schedule\n"),
+          "log: %s", rt.log);
+    dsopt_optimizer_destroy(o);
+    rt_close(&rt);
+}
+
 static void steps(void)
 {
     float p[2] = {1, 2}, g[2] = {1, 1};
@@ -545,6 +574,7 @@ int main(void)
     hyperparameters();
     global_and_unset();
     following();
+    schedule_replaced();
     steps();
     watchdog();
     exports();

@@ -87,13 +87,47 @@ static void modes(void)
     rt_close(&rt);
 }
 
+/* ---- what is not state ----------------------------------------------------------------------- */
+
+/* Of the states none is kept that no entry point needs: one that reaches neither p nor an export
+ * (nor what says whether it has begun), one that is written before it is read. What only an entry
+ * point reads is kept, though the step writes it first. */
+static void dead_states(void)
+{
+    float p[2] = {1, 2}, g[2] = {1, 2};
+    open_seeded(0);
+    dsopt_program *prog =
+        rt_text(&rt, "optimizer x {\n  state m = 0, dead = p, k: group = s_, self = 0\n"
+                     "  hyper s_ = 1\n  state first = 0, last = 0\n"
+                     "  m += g\n  dead += m\n  k += 1\n  self := self * dead + g\n"
+                     "  first := 2 * g\n  last := m + first\n  p -= m + first\n"
+                     "  on back { p += last;  q = self + dead;  self := q }\n"
+                     "  on lose { dead := p }\n}\n");
+    dsopt_tensor t = rt_tensor("p", "grp", DSOPT_F32, p, g, 1, (int64_t[]){2});
+    dsopt_optimizer *o = rt_optimizer(&rt, prog, &t, 1);
+    static const char *const kept[] = {"grp.x.m", "grp.x.last", "grp.x.t", "x.s"};
+    CHECK(dsopt_state_count(o) == 4, "%zu states", dsopt_state_count(o));
+    for (size_t i = 0; i < 4 && i < dsopt_state_count(o); i++) {
+        dsopt_state_info info = {.size = sizeof info};
+        CHECK(dsopt_state_info_read(o, i, &info) == DSOPT_OK && !strcmp(info.path, kept[i]), "%s",
+              info.path);
+    }
+    rt_step(&rt, o);
+    CHECK(p[0] == -2 && p[1] == -4, "step: %g %g", (double)p[0], (double)p[1]);
+    run(o, "lose");
+    run(o, "back");
+    CHECK(p[0] == 1 && p[1] == 2, "back: %g %g", (double)p[0], (double)p[1]);
+    dsopt_optimizer_destroy(o);
+    rt_close(&rt);
+}
+
 /* ---- on NAME(x) ------------------------------------------------------------------------------ */
 
 static void buffers(void)
 {
     static const char text[] =
         "optimizer x {\n  hyper lr = 1, rho = 2\n  state e = 0, h: tensor = 0\n"
-        "  p -= lr * (g + e)\n"
+        "  p -= lr * (g + e)\n  export h\n"
         "  on perturb(x) { e := rho * x\n p += e\n h := h + sum(x) }\n"
         "  on count { h := h + 100 }\n}\n";
     float p[2][5000], g[2][5000], x[2][5000];
@@ -501,6 +535,7 @@ int main(void)
         backend = backends[k];
         threads = k == 2 ? 2 : 1;
         modes();
+        dead_states();
         buffers();
         inputs();
         arrays();

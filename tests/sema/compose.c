@@ -247,8 +247,45 @@ static void inner_rests(void)
     finish();
 }
 
+/* A schedule's lists are hyperparameters, element by element: written as they are, an array's, a
+ * default; handed on to another. */
+static void schedule_lists(void)
+{
+    for (int mode = 0; mode < 2; mode++) {
+        start("schedule stairs(at, v = [1, 2, 4], scale = 1) = scale * piecewise(s, at, v)\n"
+              "schedule both(at, ys) = stairs(at) + interp(s, [0, 2], ys)\n"
+              "optimizer x {\n hyper k[2] = [1, 3], lr = both(k, [0.5, 1])\n hyper lr2 = stairs([2, 3])\n"
+              " p -= lr * g + lr2\n}\n",
+              NULL, NULL);
+        double low = 0.5, v1 = 2, bounds[2] = {1, 3};
+        *place(&b, "lr.at[0]", 0) = *place(&b, "lr.at[1]", 0) = NAN;
+        *place(&b, "lr", 0) = *place(&b, "lr2", 0) = NAN;
+        if (mode) {
+            *place(&b, "k[0]", 0) = bounds[0] = 2;
+            *place(&b, "lr.ys[0]", 0) = low = 0.25;
+            *place(&b, "lr2.v[1]", 0) = v1 = 8;
+        }
+        float p[NB][LEN];
+        EACH_TENSOR EACH_ELEMENT p[t][i] = at("p", t, i);
+        EACH_STEP
+        {
+            run_step(s);
+            double line = s >= 2 ? 1 : low + (1 - low) / 2 * s;
+            double lr = (s >= bounds[1] ? 4 : s >= bounds[0] ? 2 : 1) + line, lr2 = s >= 3 ? 4 : s >= 2 ? v1 : 1;
+            EACH_TENSOR EACH_ELEMENT
+            {
+                if (active(s, t))
+                    p[t][i] = p[t][i] - ((float)lr * (float)grad[s][t][i] + (float)lr2);
+                SAME("p", at("p", t, i), p[t][i]);
+            }
+        }
+        finish();
+    }
+}
+
 int main(void)
 {
+    schedule_lists();
     directions();
     inner_rests();
     wrapper();
