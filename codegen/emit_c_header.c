@@ -28,15 +28,50 @@ static const char *slot_what(const Slot *s)
     }
 }
 
-/* A text in quotes that cannot end the comment it stands in. */
+/* A text that cannot end the comment it stands in, in ASCII: ptxas takes nothing else. */
 static void put_in_comment(StrBuf *out, const char *text)
 {
-    StrBuf quoted = {.arena = out->arena};
-    ir_put_quoted(&quoted, text);
-    for (const char *s = quoted.text; *s; s++) {
+    for (const char *s = text; *s; s++) {
         bool marks = (s[0] == '*' && s[1] == '/') || (s[0] == '/' && s[1] == '*');
-        sb_printf(out, marks ? "%c " : "%c", *s);
+        unsigned char c = (unsigned char)*s;
+        if (c >= 0xc0)
+            sb_puts(out, strncmp(s, "…", strlen("…")) == 0 ? "..." : "?");
+        else if (c < 0x80)
+            sb_printf(out, marks ? "%c " : "%c", *s);
     }
+}
+
+/* A slot by the name that a reader knows: hyperparameters and states by their path in the rule. */
+static const char *slot_label(const Slot *s)
+{
+    const char *dot = s->kind == SLOT_HYPER || s->kind == SLOT_STATE ? strchr(s->path, '.') : NULL;
+    return dot ? dot + 1 : s->name;
+}
+
+static void comment_slot(StrBuf *out, const Plan *p, uint32_t slot)
+{
+    const Slot *s = &p->m->slots[slot];
+    sb_printf(out, "[%u] %s, %s", (unsigned)s->index, slot_label(s), slot_what(s));
+    const char *text = s->kind == SLOT_RESULT ? plan_result_text(out->arena, p, slot) : NULL;
+    if (text) {
+        sb_puts(out, ": ");
+        put_in_comment(out, text);
+    }
+    if (ir_asks_name(s)) {
+        StrBuf quoted = {.arena = out->arena};
+        ir_put_quoted(&quoted, s->path);
+        sb_puts(out, strcmp(s->name, "name_like") == 0 ? ": name ~ " : ": name == ");
+        put_in_comment(out, quoted.text);
+    }
+    if (s->kind == SLOT_HYPER && s->has_default) {
+        sb_puts(out, ", ");
+        emit_decimal(out, s->def);
+    }
+    if (s->kind == SLOT_STATE) {
+        sb_puts(out, ", starts at ");
+        emit_decimal(out, s->init);
+    }
+    sb_puts(out, "\n");
 }
 
 void emit_block_comment(StrBuf *out, const Plan *p, const char *lead)
@@ -51,20 +86,8 @@ void emit_block_comment(StrBuf *out, const Plan *p, const char *lead)
         for (uint32_t i = 0; i < p->m->nslots; i++) {
             const Slot *s = &p->m->slots[i];
             if (!rate_is_scalar(s->rate) || s->level != l) continue;
-            sb_printf(out, "%s  [%u] %s, %s", lead, (unsigned)s->index, s->name, slot_what(s));
-            if (ir_asks_name(s)) {
-                sb_puts(out, strcmp(s->name, "name_like") == 0 ? ": name ~ " : ": name == ");
-                put_in_comment(out, s->path);
-            }
-            if (s->kind == SLOT_HYPER && s->has_default) {
-                sb_puts(out, ", ");
-                emit_decimal(out, s->def);
-            }
-            if (s->kind == SLOT_STATE) {
-                sb_puts(out, ", starts at ");
-                emit_decimal(out, s->init);
-            }
-            sb_puts(out, "\n");
+            sb_printf(out, "%s  ", lead);
+            comment_slot(out, p, i);
         }
     }
 }

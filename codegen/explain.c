@@ -235,6 +235,17 @@ static const char *expression(Arena *a, const Plan *p, uint32_t body, IrRef ref)
 
 /* ---- parts ---------------------------------------------------------------------------------- */
 
+const char *plan_result_text(Arena *a, const Plan *p, uint32_t slot)
+{
+    for (uint32_t b = 0; b < p->m->nbodies; b++) {
+        const IrBody *body = &p->m->bodies[b];
+        for (uint32_t i = 0; i < body->n; i++)
+            if (ir_is_reduce(&body->ins[i]) && body->ins[i].lit.slot == slot)
+                return expression(a, p, b, i);
+    }
+    return NULL;
+}
+
 static const char *const view_words[] = {
     [VIEW_FLAT] = "",
     [VIEW_MATRIX] = " (matrices of the last two axes)",

@@ -205,4 +205,6 @@ Plan *plan_make(Arena *a, const IrModule *m);
 Variant *plan_variant(Arena *a, const Plan *p, uint32_t body, const DType *storage);
 void plan_print(const Plan *p, const Variant *v, StrBuf *out);   /* --emit=plan */
 void plan_explain(const Plan *p, const Variant *v, StrBuf *out); /* dsoptc explain */
+/* The reduction that leaves its result in a slot, as the language has it: "sum(p^2)"; NULL: none. */
+const char *plan_result_text(Arena *a, const Plan *p, uint32_t slot);
 #endif

@@ -52,6 +52,8 @@ run 0 adamw -o a.c && made a.c a.h
 run 0 adamw -o a.ir && made a.ir
 run 0 adamw -o a.cu && made a.cu a.cuda.h
 run 0 "$source/stdlib/lamb.opt" -o l.c -MD && made l.c l.h l.d
+grep -qF 'r1, result of a reduction: sum(p^2)' l.h || fail "l.h: what r1 is"
+grep -qF ' clip_global_norm.eps, hyperparameter, 0' l.h || fail "l.h: which eps"
 grep -q 'l.c:' l.d && grep -q clip_global_norm.opt l.d || fail "l.d: $(cat l.d)"
 if command -v "${CC:-cc}" >/dev/null; then
     run 0 adamw -o a.o && made a.o

@@ -81,6 +81,8 @@ static void check_rule(const Modules *rule, const char *storage, bool thorough)
            why2 = {.arena = &a};
     REQUIRE(emit_cuda(plans, rule->n, types, &text), "%s: no text", what);
     CHECK(!strstr(text.text, "#include"), "%s: the text includes something", what);
+    for (const char *c = text.text; *c; c++)
+        REQUIRE((unsigned char)*c < 0x80, "%s: not ASCII: %.40s", what, c);
     bool ok = cuda_build(plans, rule->n, types, "compute_75", false, &ptx, &why);
     CHECK(ok && why.len == 0, "%s, compute_75: %s", what, why.text);
     bool binary = !thorough || cuda_build(plans, rule->n, types, "sm_90", true, &cubin, &why2);
