@@ -250,10 +250,12 @@ typedef struct dsopt_tensor {
 DSOPT_API dsopt_status dsopt_optimizer_create(dsopt_context *ctx, dsopt_program *prog,
                                               const dsopt_tensor *tensors, size_t ntensors,
                                               dsopt_optimizer **out);
+/* Frees the state and the reference to the program, and touches no tensor. */
 DSOPT_API void dsopt_optimizer_destroy(dsopt_optimizer *opt);
 
+/* Tensors keep the numbers of the array that they were given in, 0 … dsopt_tensor_count - 1. The
+ * name of one that is not there is NULL; a name is found in the time of one look-up. */
 DSOPT_API size_t dsopt_tensor_count(const dsopt_optimizer *opt);
-/* NULL: no such tensor. */
 DSOPT_API const char *dsopt_tensor_name(const dsopt_optimizer *opt, size_t i);
 DSOPT_API dsopt_status dsopt_tensor_find(dsopt_optimizer *opt, const char *name, size_t *i);
 
@@ -362,7 +364,8 @@ typedef enum dsopt_result {
     DSOPT_STEP_NOT_BOUNDARY = 3, /* reserved for windows of several micro-batches */
     DSOPT_STEP_NO_GRADS = 4,     /* no tensor that has elements has a gradient: nothing changed */
     DSOPT_STEP_NO_NEW_GRADS = 5, /* nothing changed; dsopt_step returned DSOPT_NO_NEW_GRADS */
-    DSOPT_STEP_LR_ZERO = 6,      /* applied, but the hyperparameter named lr is 0 in every group */
+    DSOPT_STEP_LR_ZERO = 6,      /* applied, but lr was set to 0, or is by default, in every group
+                                    (what a schedule of the rule gives is not looked at) */
     DSOPT_RESULT_FORCE_INT = 0x7fffffff
 } dsopt_result;
 DSOPT_API const char *dsopt_result_name(dsopt_result result); /* "APPLIED" */
@@ -390,13 +393,18 @@ typedef struct dsopt_report {
     char reason[192];   /* why nothing moved, in words; "" where it did */
 } dsopt_report;
 
-/* Copies the report of the last step. `mode` DSOPT_LATEST or DSOPT_WAIT. */
+/* Copies the report of the last step; costs nothing to speak of. `mode` DSOPT_LATEST or
+ * DSOPT_WAIT. */
 DSOPT_API dsopt_status dsopt_report_read(dsopt_optimizer *opt, dsopt_report *report, int mode);
 /* A value that the program exports, as the last step that ran left it (one that was skipped
  * computes its exports, too): `export n as grad_norm` -> "grad_norm". Exports with one value per
  * group or tensor are read by dsopt_export_read. NaN before the first step. */
 DSOPT_API dsopt_status dsopt_report_export(dsopt_optimizer *opt, const char *name, double *value);
 
+/* All exports, 0 … dsopt_export_count - 1: those of the step, then those of entry points alone.
+ * dsopt_export_read copies `count` values, which must be info.count; groups are in byte order of
+ * their names, tensors in the order given. NaN: not computed yet, by no step in which the group or
+ * tensor took part. A number that is not there, or another count, is DSOPT_INVALID_ARGUMENT. */
 typedef struct dsopt_export_info {
     size_t size;
     const char *name;
