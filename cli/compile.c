@@ -167,13 +167,15 @@ static bool write_c(Session *s, const Compiled *c, const char *path)
 static bool write_cuda_h(Session *s, const Compiled *c, const char *path)
 {
     StrBuf h = {.arena = s->arena};
-    return emit_cuda_h(c->plans, c->nplans, c->storage, &h) && add_text(s, with_ending(s, path, ".cuda.h"), &h);
+    return emit_cuda_h(c->plans, c->nplans, c->storage, &h) &&
+           add_text(s, with_ending(s, path, ".cuda.h"), &h);
 }
 
 static bool write_cu(Session *s, const Compiled *c, const char *path)
 {
     StrBuf b = {.arena = s->arena};
-    return emit_cuda(c->plans, c->nplans, c->storage, &b) && write_cuda_h(s, c, path) && add_text(s, path, &b);
+    return emit_cuda(c->plans, c->nplans, c->storage, &b) && write_cuda_h(s, c, path) &&
+           add_text(s, path, &b);
 }
 
 static bool write_cc(Session *s, const Compiled *c, const char *path, bool shared)

@@ -57,9 +57,8 @@ static bool create(Run *r)
                                 .include_dirs = s->include_dirs,
                                 .rule = s->which,
                                 .compute = r->f64 ? "f64" : NULL};
-    dsopt_status st = s->text
-                          ? dsopt_program_compile(r->ctx, s->text, "<replay>", &po, &r->prog)
-                          : dsopt_program_load(r->ctx, s->rule, &po, &r->prog);
+    dsopt_status st = s->text ? dsopt_program_compile(r->ctx, s->text, "<replay>", &po, &r->prog)
+                              : dsopt_program_load(r->ctx, s->rule, &po, &r->prog);
     if (!api(r, st, s->rule)) return false;
     dsopt_tensor *t = ARENA_ARRAY(r->arena, dsopt_tensor, v->ntensors);
     r->param = ARENA_ARRAY(r->arena, void *, v->ntensors);

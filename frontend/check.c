@@ -74,9 +74,8 @@ void check_unsupported(Checker *c, Span at, const char *fmt, ...)
  * nodes: what has more than *left of them is said to be none. */
 static bool is_literal(const Expr *e, int *left)
 {
-    bool yes = --*left >= 0 &&
-               (e->kind == EX_NUMBER || e->kind == EX_OP || e->kind == EX_COND ||
-                (e->kind == EX_NAME && e->sym->kind == SYM_GIVEN && e->is_const));
+    bool yes = --*left >= 0 && (e->kind == EX_NUMBER || e->kind == EX_OP || e->kind == EX_COND ||
+                                (e->kind == EX_NAME && e->sym->kind == SYM_GIVEN && e->is_const));
     for (int i = 0; i < e->nargs && yes; i++) yes = is_literal(e->args[i], left);
     return yes;
 }
@@ -262,8 +261,9 @@ static void no_rule(DiagSink *d, const Ast *ast)
         const Item *item = ast->items[i];
         bool transform = item->kind == IT_TRANSFORM;
         if ((!transform && item->kind != IT_SCHEDULE) || !item_is_own(d, ast, item)) continue;
-        diag_hint(d, x, transform ? "a transform acts in a rule: --rule 'sgd { use %s }'"
-                                  : "a hyperparameter follows a schedule: --rule 'sgd(lr = %s(…))'",
+        diag_hint(d, x,
+                  transform ? "a transform acts in a rule: --rule 'sgd { use %s }'"
+                            : "a hyperparameter follows a schedule: --rule 'sgd(lr = %s(…))'",
                   item->name.text);
         return;
     }

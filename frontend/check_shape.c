@@ -106,8 +106,9 @@ static bool require_sizes(Checker *c, const Expr *x, Span at, const char *what)
     }
     if (fits) return true;
     Diag *d = REPORT(c, DIAG_NOT_SIZES, at, what);
-    diag_hint(c->diags, d, "sizes are rows, cols, numel, ndim and the names of 'shape'; "
-                           "hyperparameters need 'const'; the tensor's name may be asked for");
+    diag_hint(c->diags, d,
+              "sizes are rows, cols, numel, ndim and the names of 'shape'; "
+              "hyperparameters need 'const'; the tensor's name may be asked for");
     return false;
 }
 
@@ -139,7 +140,8 @@ static bool bind_dims(Checker *c, const Stmt *s, bool first)
     for (size_t i = 0, k = 0; i < n && ok; i++) {
         Name name = s->names[i];
         if (i == dots) continue;
-        if (strcmp(name.text, "..") == 0 || (name.text[0] >= '0' && name.text[0] <= '9')) ok = false;
+        if (strcmp(name.text, "..") == 0 || (name.text[0] >= '0' && name.text[0] <= '9'))
+            ok = false;
         Given given = k++ ? GIVEN_COLS : GIVEN_ROWS;
         Symbol *sym = first ? check_lead(c, given) : c->given[given];
         if (ok && check_new_name(c, name)) scope_bind(c, c->x.scope, name, sym, NULL);
@@ -147,7 +149,8 @@ static bool bind_dims(Checker *c, const Stmt *s, bool first)
     if (ok) return true;
     Span at = n ? (Span){s->names[0].span.begin, s->names[n - 1].span.end} : s->span;
     Diag *d = REPORT(c, DIAG_SHAPE_DIMS, at);
-    diag_hint(c->diags, d, "[.., r, c] for the last two axes, [r, ..] for the first against all others");
+    diag_hint(c->diags, d,
+              "[.., r, c] for the last two axes, [r, ..] for the first against all others");
     return false;
 }
 
@@ -201,8 +204,7 @@ static void join_arms(Checker *c, const Binding *a, const Binding *b, Block *con
     bool broken = a->sym->dtype == DT_COUNT || b->sym->dtype == DT_COUNT;
     bool truth = a->sym->dtype == DT_BOOL;
     if (!broken && truth != (b->sym->dtype == DT_BOOL)) {
-        Diag *d =
-            REPORT(c, DIAG_ARMS_DIFFER, b->span, arena_printf(c->arena, "'%s'", a->name));
+        Diag *d = REPORT(c, DIAG_ARMS_DIFFER, b->span, arena_printf(c->arena, "'%s'", a->name));
         diag_note(c->diags, d, a->span, "bound here, too");
         broken = true;
     }

@@ -240,7 +240,8 @@ void stmt_write(Checker *c, const Stmt *s, Symbol *t, Expr *value)
     }
     if (c->x.arm && t->kind == SYM_STATE && rate_within(t->rate, RATE_GROUP)) {
         Diag *d = REPORT(c, DIAG_ARM_WRITE, s->span, t->name, rate_name(t->rate));
-        diag_hint(c->diags, d, "reduce over [all] or [group] what every arm binds, and write it after them");
+        diag_hint(c->diags, d,
+                  "reduce over [all] or [group] what every arm binds, and write it after them");
         return;
     }
     if (!check_rates(c, s->name.span, "the condition of this write", c->x.guard, t)) return;

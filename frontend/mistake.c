@@ -46,10 +46,11 @@ static bool is_one_of(const char *name, const char *const *list)
 /* ", expected ')' or an operator", from what the parser could take; "" where that says little. */
 static const char *expectation(const Mistake *m)
 {
-    static const char *const soft[] = {"init",       "input",    "export",     "use",     "as",
-                                       "fail",       "on",       "skip",       "group",   "default",
-                                       "store",      "shard",    "accumulate", "scale",   "master",
-                                       "stochastic", "unsigned", "unless",     "mistake", "application", "direction", NULL};
+    static const char *const soft[] = {
+        "init",       "input",       "export",    "use",        "as",       "fail",
+        "on",         "skip",        "group",     "default",    "store",    "shard",
+        "accumulate", "scale",       "master",    "stochastic", "unsigned", "unless",
+        "mistake",    "application", "direction", NULL};
     static const char *const operators[] = {
         "'+'", "'-'", "'*'", "'/'", "'%'", "'@'", "'^'", "'<'", "'>'", "'~'",
         "'?'", "and", "or",  "<=",  ">=",  "==",  "!=",  "!~",  NULL};
@@ -191,7 +192,8 @@ static bool report_outside(Mistake *m)
     static const int kinds[] = {TK_IMPORT,      TK_OPTIMIZER, TK_TRANSFORM, TK_SCALER,
                                 TK_ACCUMULATOR, TK_SCHEDULE,  TK_FN,        TK_RECIPE};
     Parser *p = m->p;
-    if (p->application || m->ended || m->base > 0 || m->at != m->first || token_is_item_word(m->at->kind))
+    if (p->application || m->ended || m->base > 0 || m->at != m->first ||
+        token_is_item_word(m->at->kind))
         return false;
     const char *close = m->at->kind == TK_IDENT ? diag_suggest(m->at->value.text, words, 8) : NULL;
     if (close) {

@@ -28,7 +28,8 @@ bool token_is_keyword(int kind)
 {
     bool soft = kind == TK_DIRECTION;
     return token_is_item_word(kind) || (token_is_statement_word(kind) && !soft) ||
-           kind == TK_ELSE || kind == TK_IN || kind == TK_AND || kind == TK_OR || kind == TK_NOT || kind == TK_BLOCK;
+           kind == TK_ELSE || kind == TK_IN || kind == TK_AND || kind == TK_OR || kind == TK_NOT ||
+           kind == TK_BLOCK;
 }
 
 bool token_is_write(int kind)

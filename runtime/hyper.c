@@ -200,7 +200,8 @@ static bool follows_schedule(const dsopt_optimizer *opt, dsopt_handle h)
         follows = (h.group == ALL_GROUPS || h.group == g) && !is_set(opt, h.slot, g);
     for (uint32_t i = 0; follows && i < opt->m->nslots; i++) {
         const Slot *p = &opt->m->slots[i];
-        if (p->kind == SLOT_HYPER && !strncmp(p->path, s->path, n) && p->path[n] == '.') return true;
+        if (p->kind == SLOT_HYPER && !strncmp(p->path, s->path, n) && p->path[n] == '.')
+            return true;
     }
     return false;
 }
