@@ -29,7 +29,8 @@
  * threads and contexts at once. Inside a call the context's own worker threads work too; between
  * calls they sleep. After fork() a child may not use what the parent created (its worker threads do
  * not exist there): create a context in the child. Callbacks run on the calling thread, with no
- * lock held.
+ * lock held. A call needs 256 KB of stack, 1 MB where it loads a program nested as deeply as the
+ * language allows.
  *
  * THE SAME BITS. What a step computes does not depend on the number of threads, the backend, the
  * instruction set, the order in which tensors are given, or how a parameter's memory is aligned.

@@ -2,8 +2,11 @@
  * grows with a rule, not with what its parts could be combined to.
  *
  *     1000 states; an array of 1000 states; a chain of choices each of which reads the two before it
+ *
+ * And the stack that a call needs is what dsopt.h says.
  */
 #include "rt.h"
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdlib.h>
 
@@ -43,6 +46,31 @@ static void compare(const char *what)
     end = text;
 }
 
+static void *on_small_stack(void *user)
+{
+    float p[COUNT];
+    (void)user;
+    step("interp", p);
+    step("c", p);
+    return NULL;
+}
+
+/* What is in `text`, on a thread whose stack has `kib`. (Sanitizers make frames larger.) */
+static void small_stack(size_t kib)
+{
+#ifndef DSOPT_SANITIZED
+    pthread_attr_t attr;
+    pthread_t thread;
+    pthread_attr_init(&attr);
+    REQUIRE(pthread_attr_setstacksize(&attr, kib << 10) == 0, "stack of %zu KiB", kib);
+    REQUIRE(pthread_create(&thread, &attr, on_small_stack, NULL) == 0, "no thread");
+    pthread_join(thread, NULL);
+    pthread_attr_destroy(&attr);
+#endif
+    (void)kib, (void)on_small_stack;
+    end = text;
+}
+
 int main(void)
 {
     end = text = malloc(1 << 20);
@@ -65,6 +93,14 @@ int main(void)
     for (int i = 2; i < 60; i++) put("  x%d = t %% %d > k ? x%d : x%d\n", i, i, i - 1, i - 2);
     put("  m := x59\n  v := g\n  w := x58\n  p -= 0.1 * w\n}\n");
     compare("choices that are stored");
+
+    put("optimizer plain {\n  state m = 0, n: block 64 = 0\n  x = norm(g) + sum[all](g) + mean(p)\n"
+        "  m := lerp(g, m, 0.9)\n  n := mean[block 64](g * g)\n  p -= 0.1 * m / (sqrt(n) + x)\n}\n");
+    small_stack(256);
+    put("fn a0(x) = 0.5 * x\n");
+    for (int i = 1; i < 990; i++) put("fn a%d(x) = a%d(x) + 1\n", i, i - 1);
+    put("optimizer deep { p -= a989(g) }\n");
+    small_stack(1024);
     free(text);
     return check_done();
 }
