@@ -151,7 +151,7 @@ static inline void cuda_refill(Scene *s, int step)
         ExecTensor *t = &s->x.tensors[i];
         t->active = t->numel > 0 && (step > 0 || i != 3);
         for (int64_t j = 0; step > 0 && j < t->numel; j++)
-            elem_set(t->ptr[1], t->storage[1], j, scene_number(step == 1));
+            elem_set(t->ptr[1], t->storage[1], j, number_random(&scene_seed, step == 1));
     }
 }
 

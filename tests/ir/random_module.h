@@ -251,7 +251,8 @@ static void put_stores(Gen *g)
             slot->kind != SLOT_EXPORT)
             continue;
         if (slot->kind == SLOT_COUNT && g->counts) continue;
-        if (!ir_view_has(b->view, slot->rate) || strcmp(slot->name, "alive") == 0) continue;
+        bool own = strcmp(slot->name, "alive") == 0 || strcmp(slot->name, "order") == 0;
+        if (!ir_view_has(b->view, slot->rate) || own) continue;
         bool shared = rate_within(slot->rate, RATE_GROUP) && b != g->m->bodies;
         bool leave = slot->kind != SLOT_PARAM && pick(4) == 0;
         if (shared ? !stored_by_all(g, s) : leave) continue;
@@ -281,21 +282,25 @@ static void put_counts(Gen *g)
     }
 }
 
-/* A view stays what it is as long as something of its rates is alive. */
-static void put_alive(Gen *g)
+/* A reduction of `of`; with a name, exported as it is. */
+static void put_reduced(Gen *g, ReduceOp op, IrRef of, Rate rate, const char *export)
 {
-    Ins sum = {
-        .op = IR_RED + RED_SUM, .rate = vector_rate(g), .arg = {put_load(g, 1), IR_NONE, IR_NONE}};
-    put_typed(g, sum);
-    Ins finite = {.op = IR_FINITE, .arg = {g->b->n - 1, IR_NONE, IR_NONE}};
-    put_typed(g, finite);
-    Ins count = {
-        .op = IR_RED + RED_COUNT, .rate = RATE_TENSOR, .arg = {g->b->n - 1, IR_NONE, IR_NONE}};
-    put_typed(g, count);
-    IrStore st = {.slot = (uint32_t)ir_slot_find(g->m, SLOT_EXPORT, "alive"),
+    Ins i = {.op = (uint8_t)(IR_RED + op), .rate = rate, .arg = {of, IR_NONE, IR_NONE}};
+    put_typed(g, i);
+    if (!export) return;
+    IrStore st = {.slot = (uint32_t)ir_slot_find(g->m, SLOT_EXPORT, export),
                   .value = g->b->n - 1,
                   .guard = IR_NONE};
     ARENA_PUSH(g->a, g->b->stores, g->b->nstores, g->b->stores_cap, st);
+}
+
+/* A view stays what it is as long as something of its rates is alive; sums in f64 that are not rounded
+ * show the order of their additions. */
+static void put_alive(Gen *g)
+{
+    put_reduced(g, RED_SUMSQ, put_load(g, 1), vector_rate(g), NULL);
+    put_reduced(g, RED_SUM, g->b->n - 1, RATE_TENSOR, "alive");
+    put_reduced(g, RED_SUMSQ, put_load(g, 1), RATE_TENSOR, "order");
 }
 
 static void put_body(Gen *g, View view)
@@ -362,7 +367,8 @@ static void more_slots(IrModule *m, bool blocks)
                 {RANDOM_VECTORS, 1, "C", SLOT_STATE, RATE_COL},
                 {RANDOM_VECTORS, 1, "M", SLOT_STATE, RATE_MATRIX},
                 {RANDOM_VECTORS, 2, "B", SLOT_STATE, RATE_BLOCK},
-                {RANDOM_VECTORS, 0, "alive", SLOT_EXPORT, RATE_TENSOR}};
+                {RANDOM_VECTORS, 0, "alive", SLOT_EXPORT, RATE_TENSOR},
+                {RANDOM_VECTORS, 0, "order", SLOT_EXPORT, RATE_TENSOR}};
     for (size_t i = 0; i < sizeof more / sizeof *more; i++) {
         if (!(random_kinds & more[i].kinds) || more[i].view == (blocks ? 1 : 2)) continue;
         DType d = rate_is_elementwise(more[i].rate) && !m->compute_f64 ? DT_F32 : DT_F64;

@@ -6,7 +6,7 @@
  */
 #ifndef TESTS_TILE_STEP_H
 #define TESTS_TILE_STEP_H
-#include "../check.h"
+#include "number.h"
 #include "codegen/codegen.h"
 #include <math.h>
 #include <string.h>
@@ -30,23 +30,10 @@ static inline uint32_t world_random(void)
     return (uint32_t)(check_random(&world_seed) >> 33);
 }
 
-/* Mostly ordinary numbers; now and then zero, tiny, huge, or not a number. */
-static inline float world_number(bool wild)
-{
-    uint32_t r = world_random();
-    float v = (float)((int)(r >> 7 & 0xffff) - 32768) * 0x1p-14f;
-    if ((r & 31) == 0) return 0;
-    if ((r & 127) == 1) return v * 0x1p-60f;
-    if (wild && (r & 511) == 2) return INFINITY;
-    if (wild && (r & 511) == 3) return NAN;
-    if (wild && (r & 127) == 4) return v * 0x1p70f;
-    return v;
-}
-
 static inline void world_fill(World *w, ExecTensor *t, uint32_t elem, SlotKind kind, bool wild)
 {
     for (int64_t i = 0; i < t->numel; i++) {
-        float v = world_number(wild);
+        float v = (float)number_random(&world_seed, wild);
         /* States that are averages of squares are not told apart from others: all are made positive
          * half of the time. */
         if (kind == SLOT_STATE && world_random() % 4) v = fabsf(v);

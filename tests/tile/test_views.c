@@ -129,7 +129,8 @@ static const struct {
              {"m", SLOT_STATE, RATE_ELEMENT},     {"v", SLOT_STATE, RATE_ELEMENT},
              {"row", SLOT_STATE, RATE_ROW},       {"col", SLOT_STATE, RATE_COL},
              {"mat", SLOT_STATE, RATE_MATRIX},    {"blk", SLOT_STATE, RATE_BLOCK},
-             {"k", SLOT_STATE, RATE_TENSOR},      {"grp", SLOT_STATE, RATE_GROUP}};
+             {"k", SLOT_STATE, RATE_TENSOR},      {"grp", SLOT_STATE, RATE_GROUP},
+             {"order", SLOT_STATE, RATE_TENSOR}};
 
 static bool view_holds(View v, Rate rate)
 {
@@ -164,10 +165,25 @@ static void add_stores(Gen *g)
         bool stored = slot->kind == SLOT_PARAM || slot->kind == SLOT_STATE;
         if (!stored || !view_holds(g->view, slot->rate) || (s && roll(3) == 0)) continue;
         if (g->common && !(slot->rate & AXIS_TENSOR)) continue;
+        if (strcmp(slot->name, "order") == 0) continue;
         IrRef value = some(g, false, slot->rate);
         IrRef guard = roll(3) ? IR_NONE : some(g, true, (Rate)(slot->rate & RATE_TENSOR));
         if (value != IR_NONE) ir_store(&g->b, s, value, guard);
     }
+}
+
+/* What shows the order of every addition: a sum of squares in f64, of all elements or of its rows, its
+ * columns, … in turn, added up and not rounded. */
+static void store_order(Gen *g)
+{
+    static const Rate rates[] = {RATE_TENSOR, RATE_ROW, RATE_BLOCK, RATE_COL, RATE_MATRIX};
+    static unsigned turn;
+    Rate rate;
+    do rate = rates[turn++ % 5];
+    while (!view_holds(g->view, rate));
+    IrRef r = ir_reduce(&g->b, RED_SUMSQ, ir_load(&g->b, 1), IR_NONE, IR_NONE, rate);
+    if (rate != RATE_TENSOR) r = ir_reduce(&g->b, RED_SUM, r, IR_NONE, IR_NONE, RATE_TENSOR);
+    ir_store(&g->b, (uint32_t)ir_slot_find(g->m, SLOT_STATE, "order"), r, IR_NONE);
 }
 
 static void make_body(Arena *a, IrModule *m, View view, bool common)
@@ -195,6 +211,7 @@ static void make_body(Arena *a, IrModule *m, View view, bool common)
             add_draw(&g);
     }
     add_stores(&g);
+    store_order(&g);
 }
 
 /* A view may be one only if a value needs it: sums of rows keep it. */

@@ -6,7 +6,7 @@
  */
 #ifndef TESTS_TILE_VIEWS_H
 #define TESTS_TILE_VIEWS_H
-#include "../check.h"
+#include "number.h"
 #include "codegen/codegen.h"
 #include <math.h>
 #include <string.h>
@@ -37,22 +37,6 @@ typedef struct SceneCode {
 } SceneCode;
 
 static uint64_t scene_seed;
-static inline uint32_t scene_random(void)
-{
-    return (uint32_t)(check_random(&scene_seed) >> 33);
-}
-
-static inline double scene_number(bool wild)
-{
-    uint32_t r = scene_random();
-    double v = (double)((int)(r >> 7 & 0xffff) - 32768) * 0x1p-14;
-    if ((r & 31) == 0) return 0;
-    if ((r & 127) == 1) return v * 0x1p-60;
-    if (wild && (r & 2047) == 2) return INFINITY;
-    if (wild && (r & 2047) == 3) return NAN;
-    if (wild && (r & 127) == 4) return v * 0x1p70;
-    return v;
-}
 
 static inline int64_t scene_rows_of(const ViewDims *d)
 {
@@ -85,7 +69,7 @@ static inline void scene_pointers(Scene *s, size_t i)
         t->ptr[slot->index] =
             scene_memory(s, (size_t)length, (size_t)size, (int)((slot->index + i) % 3) * size);
         for (int64_t j = 0; j < length; j++) {
-            double x = scene_number(false);
+            double x = number_random(&scene_seed, false);
             elem_set(t->ptr[slot->index], type, j,
                      slot->kind == SLOT_STATE && slot->index % 2 ? fabs(x) : x);
         }
