@@ -431,17 +431,31 @@ static void check_levels(Arena *a, const Plan *p, const Variant *const *variants
     }
 }
 
-/* A last block so short that it does not reach the second, narrow strip: alone in its tile there, and
- * a partial result of no elements all the same. */
-static void check_short_block(const Backend *c)
+/* What random modules hardly come to. A last block so short that it does not reach the second strip:
+ * alone in its tile there, and a partial result of no elements all the same. Draws as arms of more
+ * choices by scalars than the loop has versions. */
+static const char *const rare[] = {
+    "dsopt-ir 1\nmodule x compute f32\nslot p param f32.element\nslot g grad f32.element\n"
+    "slot b state f32.block = 0\nslot r0 result f64.block\nslot block block f64.tensor\n"
+    "select x\n  %0:f64.global = const 4100\n  store block %0\n"
+    "body x step view block\n  %0:f32.element = load g\n  %1:f32.element = abs %0\n"
+    "  %2:f32.element = neg %1\n  %3:f64.block = rmax[block] %2 -> r0\n"
+    "  %4:f32.block = round %3\n  store b %4\n",
+    "dsopt-ir 1\nmodule x compute f32\nslot p param f32.element\nslot g grad f32.element\n"
+    "slot m state f32.element = 0\nslot draw_lo prop f64.tensor\nslot draw_hi prop f64.tensor\n"
+    "slot k state f64.tensor = 0\n"
+    "body x step\n  %0:f32.element = load g\n  %1:f64.tensor = load draw_lo\n"
+    "  %2:f64.tensor = load draw_hi\n  %3:f64.tensor = load k\n  %4:f64.global = const 0\n"
+    "  %5:bool.tensor = ge %3 %4\n  %6:f64.global = const 1\n  %7:bool.tensor = lt %3 %6\n"
+    "  %8:f64.global = const 2\n  %9:bool.tensor = lt %3 %8\n  %10:bool.tensor = le %3 %8\n"
+    "  %11:f32.element = normal %1 %2 site 1\n  %12:f32.element = uniform %1 %2 site 2\n"
+    "  %13:f32.element = normal %1 %2 site 3\n  %14:f32.element = uniform %1 %2 site 4\n"
+    "  %15:f32.element = select %5 %11 %0\n  %16:f32.element = select %7 %12 %15\n"
+    "  %17:f32.element = select %9 %0 %13\n  %18:f32.element = select %10 %14 %17\n"
+    "  %19:f32.element = mul %16 %18\n  store m %19\n  store p %17\n"};
+
+static void check_rare(const Backend *c, const char *text)
 {
-    static const char text[] =
-        "dsopt-ir 1\nmodule x compute f32\nslot p param f32.element\nslot g grad f32.element\n"
-        "slot b state f32.block = 0\nslot r0 result f64.block\nslot block block f64.tensor\n"
-        "select x\n  %0:f64.global = const 4100\n  store block %0\n"
-        "body x step view block\n  %0:f32.element = load g\n  %1:f32.element = abs %0\n"
-        "  %2:f32.element = neg %1\n  %3:f64.block = rmax[block] %2 -> r0\n"
-        "  %4:f32.block = round %3\n  store b %4\n";
     Arena a = {0};
     StrBuf why = {.arena = &a};
     const IrModule *m = ir_parse(&a, text, &why);
@@ -464,7 +478,7 @@ int main(int argc, char **argv)
     BackendOptions o = {.cc = cc.text};
     if (!c->probe(&o, &why)) SKIP("%s", why.text);
     bool tile = strcmp(c->name, "c") == 0;
-    if (tile) check_short_block(c);
+    for (size_t i = 0; tile && i < sizeof rare / sizeof *rare; i++) check_rare(c, rare[i]);
     for (int round = 0; round < rounds && check_failures < 3; round++) {
         Arena a = {0};
         static const DType narrow[] = {DT_F32, DT_F32, DT_BF16, DT_F16};
