@@ -302,7 +302,7 @@ static void resolve_range(Checker *c, Symbol *s)
 static void require_in_range(Checker *c, Symbol *s, double v, Span at, const char *what)
 {
     if (in_range(s, v)) return;
-    Diag *d = REPORT(c, DIAG_OUT_OF_RANGE, at, what, s->name, v, range_text(c, s));
+    Diag *d = REPORT(c, DIAG_OUT_OF_RANGE, at, what, s->name, isnan(v) ? fabs(v) : v, range_text(c, s));
     if (s->decl->range.given) diag_note(c->diags, d, s->decl->range.span, "declared here");
 }
 

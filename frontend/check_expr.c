@@ -8,6 +8,7 @@
  *     lr * u   ->   MUL(NAME lr f64.group, NAME u f32.element) f32.element
  */
 #include "check.h"
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -78,10 +79,33 @@ static Expr *node(Checker *c, ExprKind kind, Span span, int n, Expr *const *args
     return e;
 }
 
+/* A scalar that meets elements is rounded to f32. */
+static void warn_narrow(Checker *c, const Expr *e)
+{
+    bool hyper = e->kind == EX_NAME && e->sym->kind == SYM_HYPER && !e->is_const;
+    const Expr *x = hyper && e->sym->value ? e->sym->value : e;
+    float f = (float)x->cval;
+    bool known = x->is_const && !rate_is_elementwise(e->rate) && !expr_truth(e);
+    if (!known || x->cval == 0 || !isfinite(x->cval) || (f != 0 && isfinite(f))) return;
+    if (c->x.dead || c->options->compute_f64) return;
+    REPORT(c, DIAG_NARROW_F32, e->span, x->cval, hyper ? ", the default," : "",
+           f == 0 ? "0" : "infinite");
+}
+
+/* `false and x`, `true or x` are known, and so is what is left of the others: options fold. */
+static Expr *short_circuit(Op op, Expr *x, Expr *y)
+{
+    Expr *known = x->is_const ? x : y, *other = x->is_const ? y : x;
+    bool decided = (known->cval != 0) == (op == OP_OR);
+    return decided ? known : other;
+}
+
 Expr *expr_op(Checker *c, Op op, Span span, Expr *x, Expr *y, Expr *z)
 {
     Expr *args[3] = {x, y, z};
     int n = op_info[op].arity;
+    bool logic = (op == OP_AND || op == OP_OR) && !expr_bad(x) && !expr_bad(y);
+    if (logic && (x->is_const || y->is_const)) return short_circuit(op, x, y);
     Expr *e = node(c, EX_OP, span, n, args);
     if (expr_bad(e)) return e;
     e->op = op;
@@ -94,6 +118,7 @@ Expr *expr_op(Checker *c, Op op, Span span, Expr *x, Expr *y, Expr *z)
         v[i] = args[i]->cval;
     }
     expr_set_type(c, e, op_info[op].types == CMP || op_info[op].types == LOGIC, rate);
+    for (int i = 0; i < n && rate_is_elementwise(rate); i++) warn_narrow(c, args[i]);
     e->is_const = constant && !rate_is_elementwise(rate) && fold_op(op, v[0], v[1], v[2], &e->cval);
     return e;
 }
@@ -105,6 +130,7 @@ Expr *expr_cond(Checker *c, Span span, Expr *cond, Expr *then, Expr *otherwise)
     if (expr_bad(e)) return e;
     Rate rate = rate_join(cond->rate, rate_join(then->rate, otherwise->rate));
     expr_set_type(c, e, expr_truth(then), rate);
+    for (int i = 1; i < 3 && rate_is_elementwise(rate); i++) warn_narrow(c, args[i]);
     const Expr *taken = cond->cval != 0 ? then : otherwise;
     e->is_const = cond->is_const && taken->is_const && !rate_is_elementwise(rate);
     e->cval = taken->cval;

@@ -213,6 +213,17 @@ static bool is_too_deep(Checker *c, Span at)
     return true;
 }
 
+/* A transform that rewrites g acts too late for what the rule above it has read. */
+static void warn_late(Checker *c, const Used *u)
+{
+    const Instance *inst = c->x.inst;
+    bool rewrites = u->item->stage == STAGE_GRADIENT && inst->item->kind == IT_OPTIMIZER;
+    if (!rewrites || inst->g_read.end == 0 || c->x.dead) return;
+    Diag *d = REPORT(c, DIAG_G_AFTER_READ, u->span);
+    diag_note(c->diags, d, inst->g_read, "read here");
+    diag_hint(c->diags, d, "transforms of the gradient stand above what reads it");
+}
+
 /* g is what it was before the rule inside. */
 static void restore_g(Checker *c, Symbol *before, Span at)
 {
@@ -229,6 +240,7 @@ static void place(Checker *c, const Used *u)
     struct Placed *before = u->use ? find_placed(c->x.inst, u->use) : NULL;
     bool again = before && before->inst;
     if (is_too_deep(c, u->span) || (!again && !claim_path(c, u))) return;
+    warn_late(c, u);
     Instance *inst = ARENA_NEW(c->arena, Instance);
     UseArgs args = {expand_args(c, u->item, u->span, u->args, u->arg_names, u->nargs), u->at};
     Context here = c->x;
