@@ -26,7 +26,8 @@ typedef struct BenchCase {
     const char *dtype; /* "f32", "bf16": p, g and states */
     int threads;
     int64_t tensors, elements;     /* elements: of all tensors together */
-    int64_t rows;                  /* of a tensor; 0: it has one dimension */
+    int64_t shape[4];              /* of a tensor */
+    int ndim;
     int bytes_read, bytes_written; /* per element, by the plan */
     bool elementwise;              /* the rule has one sweep, and nothing is reduced in it */
 } BenchCase;

@@ -66,7 +66,6 @@ static dsopt_status make_optimizer(DsoptRun *r, const BenchCase *bc)
 {
     bool bf16 = is_narrow(bc->dtype);
     int64_t each = bc->elements / bc->tensors;
-    int64_t shape[2] = {bc->rows ? bc->rows : each, bc->rows ? each / bc->rows : 1};
     size_t bytes = bf16 ? 2 : 4;
     dsopt_tensor *t = calloc((size_t)bc->tensors, sizeof *t);
     char(*names)[16] = calloc((size_t)bc->tensors, sizeof *names);
@@ -80,8 +79,8 @@ static dsopt_status make_optimizer(DsoptRun *r, const BenchCase *bc)
             snprintf(names[i], sizeof *names, "w%05d", (int)i);
             t[i] = (dsopt_tensor){.size = sizeof *t,
                                   .name = names[i],
-                                  .ndim = bc->rows ? 2 : 1,
-                                  .shape = shape,
+                                  .ndim = bc->ndim,
+                                  .shape = bc->shape,
                                   .param = (char *)r->p + (size_t)(i * each) * bytes,
                                   .grad = (char *)r->g + (size_t)(i * each) * bytes,
                                   .dtype = bf16 ? DSOPT_BF16 : DSOPT_F32};

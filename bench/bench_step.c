@@ -3,6 +3,7 @@
  * that what else the machine does falls on all alike.
  *
  *     bench_step --rules adamw --dtypes f32 --sizes 1M,10000x100 --threads 1,2 --torch python3
+ *     bench_step --rules adafactor --sizes 512*512*3*3     one tensor of this shape
  *     adamw f32 1 thread 1 x 1048576: libtcc 0.526 ns 53.2 GB/s | gcc 0.619 ratio 0.85 [0.84, 0.86]
  *
  * A ratio is libtcc's time over the other's, the median of paired rounds, with its 95 % interval.
@@ -53,28 +54,46 @@ static bool listed(const char *list, const char *word)
     return false;
 }
 
-/* "64K", "16M", "4096", "10000x100": tensors and all elements together. */
-static bool parse_size(const char *s, int64_t *tensors, int64_t *elements)
+/* A matrix as square as powers of two make it. */
+static int64_t rows_of(int64_t elements)
+{
+    int64_t rows = 1;
+    while (rows * rows * 2 < elements && elements % (rows * 2) == 0) rows *= 2;
+    return rows;
+}
+
+/* "64K", "16M", "4096", "10000x100" tensors of so many elements, "512*512*3*3". */
+static bool parse_size(const char *s, BenchCase *bc)
 {
     char *end;
     long long n = strtoll(s, &end, 10), each = 1;
-    *tensors = 1;
-    if (*end == 'x') {
-        *tensors = n;
+    bc->tensors = 1;
+    bc->ndim = 0;
+    if (*end == '*') {
+        for (bc->shape[bc->ndim++] = n; *end == '*' && bc->ndim < 4; n *= each)
+            bc->shape[bc->ndim++] = each = strtoll(end + 1, &end, 10);
+    } else if (*end == 'x') {
+        bc->tensors = n;
         each = strtoll(end + 1, &end, 10);
         n *= each;
     }
     if (*end == 'K') n <<= 10, end++;
     if (*end == 'M') n <<= 20, end++;
-    *elements = n;
-    return n > 0 && each > 0 && (!*end || *end == ',');
+    bc->elements = n;
+    if (n <= 0 || each <= 0 || (*end && *end != ',')) return false;
+    if (bc->ndim) return true;
+    each = n / bc->tensors;
+    bc->shape[0] = bc->rule->matrix ? rows_of(each) : each;
+    bc->shape[1] = each / bc->shape[0];
+    bc->ndim = bc->rule->matrix ? 2 : 1;
+    return true;
 }
 
 static int usage(void)
 {
     fprintf(stderr,
             "bench_step [--rules " RULES "] [--dtypes f32,bf16]\n"
-            "           [--sizes 4K,64K,1M,16M,64M,10000x100]\n"
+            "           [--sizes 4K,64K,1M,16M,64M,10000x100,512*512*3*3]\n"
             "           [--threads 1,2] [--rounds 31] [--against gcc,stream] [--torch PYTHON]\n"
             "           [--csv] [--no-latency]\n"
             "--rules also takes any optimizer of the standard library, and all: every one\n");
@@ -90,14 +109,24 @@ static int steps_per_round(Contestant *c)
     return n;
 }
 
+/* "512*512*3*3"; of one or two dimensions: the elements. */
+static const char *shape_text(const BenchCase *bc)
+{
+    static char text[96];
+    int n = snprintf(text, sizeof text, "%lld",
+                     (long long)(bc->ndim > 2 ? bc->shape[0] : bc->elements / bc->tensors));
+    for (int d = 1; bc->ndim > 2 && d < bc->ndim; d++)
+        n += snprintf(text + n, sizeof text - (size_t)n, "*%lld", (long long)bc->shape[d]);
+    return text;
+}
+
 static void print_case(const BenchCase *bc, Contestant *cs, int n, const Settings *s)
 {
     double bytes = bc->bytes_read + bc->bytes_written;
     if (!s->csv)
-        printf("%s%s %s %d thread%s %lld x %lld:", bc->rule->label,
+        printf("%s%s %s %d thread%s %lld x %s:", bc->rule->label,
                bc->elementwise ? " (element-wise)" : "", bc->dtype, bc->threads,
-               bc->threads > 1 ? "s" : "", (long long)bc->tensors,
-               (long long)(bc->elements / bc->tensors));
+               bc->threads > 1 ? "s" : "", (long long)bc->tensors, shape_text(bc));
     for (int i = 0; i < n; i++) {
         double ratio, lo, hi;
         bench_ratio(cs[0].ns, cs[i].ns, s->rounds, &ratio, &lo, &hi);
@@ -119,19 +148,10 @@ static void print_case(const BenchCase *bc, Contestant *cs, int n, const Setting
     fflush(stdout);
 }
 
-/* A matrix as square as powers of two make it. */
-static int64_t rows_of(int64_t elements)
-{
-    int64_t rows = 1;
-    while (rows * rows * 2 < elements && elements % (rows * 2) == 0) rows *= 2;
-    return rows;
-}
-
 static void run_case(BenchCase *bc, const Settings *s)
 {
     Contestant cs[CONTESTANTS];
     int n = 0, steps[CONTESTANTS];
-    bc->rows = bc->rule->matrix ? rows_of(bc->elements / bc->tensors) : 0;
     if (!bench_plan(bc)) {
         fprintf(stderr, "%s does not compile\n", bc->rule->name);
         exit(1);
@@ -166,7 +186,7 @@ static bool run_rule(const BenchRule *rule, const Settings *s)
         for (const char *size = s->sizes; size;
              size = strchr(size, ','), size = size ? size + 1 : NULL) {
             BenchCase bc = {.rule = rule, .dtype = dtypes[d]};
-            if (!parse_size(size, &bc.tensors, &bc.elements)) return false;
+            if (!parse_size(size, &bc)) return false;
             for (const char *t = s->threads; t; t = strchr(t, ','), t = t ? t + 1 : NULL) {
                 bc.threads = atoi(t);
                 if (bc.threads < 1) return false;

@@ -73,7 +73,7 @@ bool open_torch(Contestant *c, const char *name, const char *python, const Bench
     snprintf(threads, sizeof threads, "%d", bc->threads);
     snprintf(tensors, sizeof tensors, "%lld", (long long)bc->tensors);
     snprintf(elements, sizeof elements, "%lld", (long long)bc->elements);
-    snprintf(rows, sizeof rows, "%lld", (long long)bc->rows);
+    snprintf(rows, sizeof rows, "%lld", (long long)(bc->ndim == 2 ? bc->shape[0] : 0));
     char *argv[] = {(char *)python,
                     BENCH_DIR "/bench_torch.py",
                     (char *)bc->rule->torch,
