@@ -14,7 +14,7 @@
 #define CODEGEN_ABI_H
 #include <stdint.h>
 
-enum { DS_CHUNK = 4096, DS_LANES = 128 };
+enum { DS_CHUNK = 4096, DS_LANES = 128, DS_PACK = 384 };
 
 /* `runs` runs of `count` consecutive elements each, `pitch` apart. In a flat body: one run, at most
  * DS_CHUNK elements from a multiple of DS_CHUNK on. In the other views a tile of one matrix
@@ -25,9 +25,16 @@ enum { DS_CHUNK = 4096, DS_LANES = 128 };
  * first + i * pitch + q, index row + i + q / width of the row (block) vector, matrix * cols + col +
  * q % width of the column vector.
  *
+ * Of a batch of matrices of at most DS_PACK elements each, several tiles are one row of the table,
+ * one run: DsTensorRow.packs whole matrices, a power of two, the last row with what is left. With s
+ * = rows * cols, position q is of matrix + q / s, and index (matrix + q / s) * cols + q % width of
+ * the column vector.
+ *
  * Partial results of a reduction to rows or blocks: buffer[strip * (mats * rows) + index]; to
  * columns: buffer[matrix * tiles * cols + tile * cols + col + …], `tiles` being the tiles of rows of
- * a matrix, DsTensorRow.tiles. */
+ * a matrix, DsTensorRow.tiles. Other reductions: DsArgs.partial; of a row of several matrices, to
+ * matrices: the results themselves, result[matrix + q / s], to the tensor and coarser: the tree over
+ * its matrices, which is a part of that of the tensor as their number is a power of two. */
 typedef struct DsRow {
     int64_t tensor; /* row of the tensor table */
     int64_t first;  /* its first element in the tensor */
@@ -43,6 +50,7 @@ typedef struct DsTensorRow {
                          elements; any alignment */
     int64_t rows, cols, mats, tiles; /* of the body's view; flat: 1, numel, 1, 1. Blocks: rows =
                                         blocks, cols = elements of a block */
+    int64_t packs;                   /* matrices of a row of the table; 1: a tile is a row */
 } DsTensorRow;
 
 static inline DsRow ds_flat_row(int64_t tensor, int64_t first, int64_t count)

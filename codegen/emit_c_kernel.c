@@ -56,6 +56,17 @@ static bool to_cols(const CKernel *c, uint32_t i)
     return (kernel_reduce(c, i)->rate & AXIS_COL) != 0;
 }
 
+/* To matrices, or to the tensor and coarser: by lanes of a whole tile. */
+static bool to_mats(const CKernel *c, uint32_t i)
+{
+    return kernel_reduce(c, i)->rate == RATE_MATRIX;
+}
+
+static bool by_lanes(const CKernel *c, uint32_t i)
+{
+    return !to_rows(c, i) && !to_cols(c, i);
+}
+
 static IrRef reduce_guard(const CKernel *c, uint32_t i)
 {
     IrRef guard = c->b->ins[kernel_reduce(c, i)->ins].arg[2];
@@ -91,7 +102,7 @@ static void vector_params(const CKernel *c, bool types)
             sb_printf(c->out, ",\n    const %s *restrict ds_x%u", type, (unsigned)ref);
         else
             sb_printf(c->out,
-                      ",\n            (const %s *)t->ptr[%u] + row->matrix * t->cols + row->col",
+                      ",\n            (const %s *)t->ptr[%u] + ds_matrix * t->cols + row->col",
                       type, (unsigned)at.ptr);
     }
 }
@@ -106,7 +117,7 @@ static void reduce_params(const CKernel *c, bool types)
         lanes |= !rows && !to_cols(c, i);
         sb_printf(c->out, types ? ",\n    double *restrict %s%u" : ",\n            %s%u", name,
                   (unsigned)i);
-        if (rows && !types) sb_puts(c->out, " + ds_y");
+        if (rows && !types) sb_puts(c->out, " + ds_line");
     }
     if (lanes) sb_puts(c->out, types ? ",\n    const int ds_skew" : ",\n            ds_skew");
 }
@@ -330,18 +341,26 @@ static void row_function(const CKernel *c)
 /* `ds_row0[i] = 0.0;` for all that a row of the table has of a buffer. */
 static void fill_buffer(const CKernel *c, uint32_t i, const char *indent)
 {
-    sb_printf(c->out, "%sfor (int64_t j = 0; j < %s; j++)\n%s    %s%u[j] = ", indent,
-              to_rows(c, i) ? "ds_rows" : "row->width", indent, to_rows(c, i) ? "ds_row" : "ds_col",
-              (unsigned)i);
+    const char *name = to_rows(c, i) ? "row" : to_cols(c, i) ? "col" : "mat";
+    const char *count = to_rows(c, i)   ? "ds_mats * ds_rows"
+                        : to_cols(c, i) ? "ds_mats * row->width"
+                                        : "ds_mats";
+    sb_printf(c->out, "%sfor (int64_t j = 0; j < %s; j++)\n%s    ds_%s%u[j] = ", indent, count, indent,
+              name, (unsigned)i);
     identity_of(c, i);
     sb_puts(c->out, ";\n");
 }
 
+/* A row of the table is a tile, or several matrices (ds_s elements each) that are one each. */
 static void view_buffers(const CKernel *c)
 {
     StrBuf *out = c->out;
-    sb_puts(out, "        const int64_t ds_rows = row->runs > 1 ? row->runs : (row->count + "
-                 "row->width - 1) / row->width;\n"
+    sb_puts(out, "        const int64_t ds_s = t->packs > 1 ? t->rows * row->width : 0;\n"
+                 "        const int64_t ds_mats = ds_s ? row->count / ds_s : 1;\n"
+                 "        const int64_t ds_rows = ds_s            ? t->rows\n"
+                 "                                : row->runs > 1 ? row->runs\n"
+                 "                                                : (row->count + row->width - 1) / "
+                 "row->width;\n"
                  "        const int64_t ds_pitch = row->runs > 1 ? row->pitch : row->width;\n");
     for (uint32_t i = 0; i < c->k->nreduces; i++) {
         unsigned ptr = (unsigned)kernel_reduce(c, i)->result_vec;
@@ -357,13 +376,18 @@ static void view_buffers(const CKernel *c)
                       (unsigned)i, ptr);
         else
             sb_printf(out, "        double ds_lane%u[128];\n", (unsigned)i);
+        if (to_mats(c, i))
+            sb_printf(out, "        double *ds_mat%u = (double *)t->ptr[%u] + row->matrix;\n",
+                      (unsigned)i, ptr);
+        else if (by_lanes(c, i))
+            sb_printf(out, "        double ds_tree%u[16];\n", (unsigned)i);
     }
 }
 
 static void view_identities(const CKernel *c, const char *indent)
 {
     for (uint32_t i = 0; i < c->k->nreduces; i++) {
-        if (to_rows(c, i) || to_cols(c, i)) {
+        if (!by_lanes(c, i)) {
             fill_buffer(c, i, indent);
             continue;
         }
@@ -371,6 +395,52 @@ static void view_identities(const CKernel *c, const char *indent)
                   (unsigned)kernel_reduce(c, i)->partial);
         identity_of(c, i);
         sb_puts(c->out, ";\n");
+        if (!to_mats(c, i)) continue;
+        sb_printf(c->out, "%sif (ds_s)\n", indent);
+        fill_buffer(c, i, arena_printf(c->a, "%s    ", indent));
+    }
+}
+
+/* What a tile begins with: lanes of the identity, as many as it has elements for; the values of its
+ * matrix. */
+static void begin_tile(const CKernel *c)
+{
+    StrBuf *out = c->out;
+    bool lanes = false;
+    for (uint32_t i = 0; i < c->k->nreduces; i++) {
+        if (!by_lanes(c, i)) continue;
+        lanes = true;
+        sb_printf(out,
+                  "            for (int j = 0; j < ds_used; j++)\n                ds_lane%u[j] = ",
+                  (unsigned)i);
+        identity_of(c, i);
+        sb_puts(out, ";\n");
+    }
+    if (lanes) sb_puts(out, "            int ds_skew = 0;\n");
+    for (uint32_t i = 0; i < c->info.nmatrices; i++) {
+        sb_puts(out, "            ");
+        emit_vector_read(out, c->p, c->v->body, c->info.matrices[i], &emit_vectors_c, "ds_matrix");
+        sb_puts(out, "\n");
+    }
+}
+
+/* Its results; buffers of columns go on to the next matrix. */
+static void end_tile(const CKernel *c)
+{
+    StrBuf *out = c->out;
+    for (uint32_t i = 0; i < c->k->nreduces; i++) {
+        const char *name = kernel_reduce_info(c, i)->name;
+        unsigned n = (unsigned)i;
+        if (to_cols(c, i)) sb_printf(out, "            ds_col%u += row->width;\n", n);
+        if (!by_lanes(c, i)) continue;
+        const char *root = arena_printf(c->a, "ds_fold_%s(ds_lane%u, ds_used)", name, n);
+        if (!to_mats(c, i))
+            sb_printf(out, "            ds_push_%s(ds_tree%u, (uint64_t)ds_m, %s);\n", name, n, root);
+        else
+            sb_printf(out,
+                      "            *(ds_s ? ds_mat%u + ds_m : args->partial + r * args->npartial + "
+                      "%u) = %s;\n",
+                      n, (unsigned)kernel_reduce(c, i)->partial, root);
     }
 }
 
@@ -380,38 +450,41 @@ static void view_lines(const CKernel *c)
     bool lanes = false;
     for (uint32_t i = 0; i < c->k->nreduces; i++) {
         if (to_cols(c, i)) fill_buffer(c, i, "        ");
-        if (to_rows(c, i) || to_cols(c, i)) continue;
-        lanes = true;
-        sb_printf(
-            out, "        for (int j = 0; j < 128; j++)\n            ds_lane%u[j] = ", (unsigned)i);
-        identity_of(c, i);
-        sb_puts(out, ";\n");
+        lanes |= by_lanes(c, i);
     }
-    if (lanes) sb_puts(out, "        int ds_skew = 0;\n");
-    sb_puts(
-        out,
-        "        for (int64_t ds_y = 0; ds_y < ds_rows; ds_y++) {\n"
-        "            const int64_t ds_at = row->first + ds_y * ds_pitch;\n"
-        "            const int64_t ds_n = ds_y + 1 < ds_rows ? row->width\n"
-        "                                 : row->runs > 1    ? row->last\n"
-        "                                                    : row->last - ds_y * row->width;\n");
+    if (lanes) sb_puts(out, "        const int ds_used = ds_s && ds_s < 128 ? (int)ds_s : 128;\n");
+    sb_puts(out, "        for (int64_t ds_m = 0; ds_m < ds_mats; ds_m++) {\n"
+                 "            const int64_t ds_matrix = row->matrix + ds_m;\n"
+                 "            (void)ds_matrix;\n");
+    begin_tile(c);
+    sb_puts(out,
+            "            for (int64_t ds_y = 0; ds_y < ds_rows; ds_y++) {\n"
+            "                const int64_t ds_line = ds_m * ds_rows + ds_y;\n"
+            "                const int64_t ds_at = row->first + ds_line * ds_pitch;\n"
+            "                const int64_t ds_n = ds_s || ds_y + 1 < ds_rows ? row->width\n"
+            "                                     : row->runs > 1            ? row->last\n"
+            "                                                                : row->last - ds_y * "
+            "row->width;\n"
+            "                (void)ds_at;\n");
     for (uint32_t i = 0; i < c->info.nvectors; i++) {
         if (is_column(c, c->info.vectors[i])) continue;
-        sb_puts(out, "            ");
+        sb_puts(out, "                ");
         emit_vector_read(out, c->p, c->v->body, c->info.vectors[i], &emit_vectors_c,
-                         "row->row + ds_y");
+                         "row->row + ds_line");
         sb_puts(out, "\n");
     }
-    sb_printf(out, "            %s_row(\n            ", kernel_name(c));
+    sb_printf(out, "                %s_row(\n            ", kernel_name(c));
     row_params(c, false);
     sb_puts(out, ");\n");
-    if (lanes) sb_puts(out, "            ds_skew = (int)((ds_skew + ds_n) & 127);\n");
+    if (lanes) sb_puts(out, "                ds_skew = (int)((ds_skew + ds_n) & 127);\n");
+    sb_puts(out, "            }\n");
+    end_tile(c);
     sb_puts(out, "        }\n");
     for (uint32_t i = 0; i < c->k->nreduces; i++) {
-        if (!to_rows(c, i) && !to_cols(c, i))
+        if (by_lanes(c, i) && !to_mats(c, i))
             sb_printf(out,
-                      "        args->partial[r * args->npartial + %u] = ds_fold_%s(ds_lane%u, "
-                      "128);\n",
+                      "        args->partial[r * args->npartial + %u] = ds_root_%s(ds_tree%u, "
+                      "(uint64_t)ds_mats);\n",
                       (unsigned)kernel_reduce(c, i)->partial, kernel_reduce_info(c, i)->name,
                       (unsigned)i);
     }
@@ -422,12 +495,6 @@ static void read_uniforms(const CKernel *c)
     for (uint32_t i = 0; i < c->info.nscalars; i++) {
         sb_puts(c->out, "        ");
         emit_scalar_read(c->out, c->p, c->v->body, c->info.scalars[i], &emit_style_c, emit_row_blocks);
-        sb_puts(c->out, "\n");
-    }
-    for (uint32_t i = 0; i < c->info.nmatrices; i++) {
-        sb_puts(c->out, "        ");
-        emit_vector_read(c->out, c->p, c->v->body, c->info.matrices[i], &emit_vectors_c,
-                         "row->matrix");
         sb_puts(c->out, "\n");
     }
 }

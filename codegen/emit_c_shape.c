@@ -28,7 +28,7 @@ static const char view_text[] =
     "enum { DS_FLAT, DS_MATRIX, DS_FIRST, DS_BLOCK };\n"
     "typedef struct ds_dims {\n"
     "    int view;\n"
-    "    int64_t numel, rows, cols, mats, first, tile_rows, tiles, strips;\n"
+    "    int64_t numel, rows, cols, mats, first, tile_rows, tiles, strips, packs;\n"
     "} ds_dims;\n"
     "static inline int64_t ds_up(int64_t a, int64_t b)\n{\n    return a / b + (a % b != 0);\n}\n"
     "static inline int64_t ds_least(int64_t a, int64_t b)\n{\n    return a < b ? a : b;\n}\n"
@@ -37,6 +37,7 @@ static const char view_text[] =
     "    ds_dims d = {0};\n"
     "    int64_t wide;\n"
     "    d.view = view;\n"
+    "    d.packs = 1;\n"
     "    d.numel = 1;\n"
     "    for (int k = 0; k < ndim; k++) /* a 0 before what does not matter overflows */\n"
     "        d.numel = shape[k] == 0 ? 0 : d.numel;\n"
@@ -61,11 +62,16 @@ static const char view_text[] =
     "    d.tile_rows = 16 * (wide > 1 ? wide : 1);\n"
     "    d.tiles = view == DS_FLAT ? ds_up(d.numel, DS_CHUNK) : ds_up(d.rows, d.tile_rows);\n"
     "    d.strips = view == DS_FLAT ? 1 : ds_up(d.cols, DS_CHUNK);\n"
+    "    if (view == DS_MATRIX && d.mats > 1 && d.rows * d.cols <= DS_PACK)\n"
+    "        while (2 * d.packs * d.rows * d.cols <= DS_CHUNK)\n"
+    "            d.packs *= 2;\n"
     "    return d;\n"
     "}\n"
-    "/* Rows of the table: chunks, or tiles in the order matrix, rows, strip. */\n"
+    "/* Rows of the table: chunks, or tiles in the order matrix, rows, strip; of small matrices\n"
+    " * several in a row. */\n"
     "static inline int64_t ds_count_rows(const ds_dims *d)\n"
     "{\n"
+    "    if (d->packs > 1)\n        return ds_up(d->mats, d->packs);\n"
     "    return d->view == DS_FLAT ? d->tiles : d->mats * d->tiles * d->strips;\n"
     "}\n"
     "static inline DsRow ds_row_at(const ds_dims *d, int64_t k)\n"
@@ -74,6 +80,16 @@ static const char view_text[] =
     "    if (d->view == DS_FLAT) {\n"
     "        r.first = k * DS_CHUNK;\n"
     "        r.count = r.pitch = r.width = r.last = ds_least(DS_CHUNK, d->numel - r.first);\n"
+    "        r.runs = 1;\n"
+    "        return r;\n"
+    "    }\n"
+    "    if (d->packs > 1) {\n"
+    "        r.matrix = k * d->packs;\n"
+    "        r.row = r.matrix * d->rows;\n"
+    "        r.first = r.row * d->cols;\n"
+    "        r.count = r.pitch = r.last = ds_least(d->packs * d->rows * d->cols, d->numel - "
+    "r.first);\n"
+    "        r.width = d->cols;\n"
     "        r.runs = 1;\n"
     "        return r;\n"
     "    }\n"
@@ -216,12 +232,14 @@ static void reduce_scalars_text(StrBuf *out, const Plan *p, const PlanReduce *r)
     if (r->rate == RATE_TENSOR) {
         sb_printf(out,
                   "    {\n        double part[52];\n"
-                  "        for (int64_t k = 0; k < nrows; k++) {\n"
-                  "            const DsRow at = ds_row_at(d, k);\n"
-                  "            ds_push_%s(part, (uint64_t)k, ds_uniform_chunk_%s((at.runs - 1) * "
-                  "at.count + at.last, %s, %s));\n        }\n    ",
+                  "        const int64_t parts = d->packs > 1 ? d->mats : nrows;\n"
+                  "        for (int64_t k = 0; k < parts; k++) {\n"
+                  "            const DsRow at = ds_row_at(d, d->packs > 1 ? 0 : k);\n"
+                  "            ds_push_%s(part, (uint64_t)k, ds_uniform_chunk_%s(d->packs > 1 ? "
+                  "d->rows * d->cols : (at.runs - 1) * at.count + at.last, %s, %s));\n"
+                  "        }\n    ",
                   info->name, info->name, x, *y ? y : x);
-        put_result(out, p, r, arena_printf(a, "ds_root_%s(part, (uint64_t)nrows)", info->name));
+        put_result(out, p, r, arena_printf(a, "ds_root_%s(part, (uint64_t)parts)", info->name));
         sb_puts(out, "    }\n");
         return;
     }
@@ -267,12 +285,13 @@ static void call_kernel(StrBuf *out, const Plan *p, const Variant *v, const Kern
         const char *name = plan_reduce_info(p, r)->name;
         if (rate_is_elementwise(r->rate)) continue;
         bool matrix = r->rate == RATE_MATRIX;
-        sb_printf(out, "        ds_push_%s(tree[%u], (uint64_t)%s, partial[%u]);\n", name,
-                  (unsigned)r->partial, matrix ? "(k % of_matrix)" : "k", (unsigned)r->partial);
+        sb_printf(out, "        %sds_push_%s(tree[%u], (uint64_t)%s, partial[%u]);\n",
+                  matrix ? "if (d->packs == 1)\n            " : "", name, (unsigned)r->partial,
+                  matrix ? "(k % of_matrix)" : "k", (unsigned)r->partial);
         if (matrix)
             sb_printf(out,
-                      "        if ((k + 1) %% of_matrix == 0)\n            ((double *)ptr[%u])[k / "
-                      "of_matrix] = ds_root_%s(tree[%u], (uint64_t)of_matrix);\n",
+                      "        if (d->packs == 1 && (k + 1) %% of_matrix == 0)\n            ((double "
+                      "*)ptr[%u])[k / of_matrix] = ds_root_%s(tree[%u], (uint64_t)of_matrix);\n",
                       (unsigned)r->result_vec, name, (unsigned)r->partial);
     }
     sb_puts(out, "    }\n");
@@ -337,7 +356,7 @@ static void body_function(StrBuf *out, const Plan *p, const Variant *v)
         "    DsRow row = {0}, whole = {0};\n"
         "    const int flat = d->view == DS_FLAT;\n"
         "    const DsTensorRow t = {{global, group, cls, tensor}, ptr, flat ? 1 : d->rows, "
-        "flat ? d->numel : d->cols, flat ? 1 : d->mats, flat ? 1 : d->tiles};\n"
+        "flat ? d->numel : d->cols, flat ? 1 : d->mats, flat ? 1 : d->tiles, d->packs};\n"
         "    const DsArgs args = {&row, &t, partial, %u}, vectors = {&whole, &t, 0, 0};\n"
         "    (void)of_matrix, (void)tree, (void)args, (void)vectors, (void)row, (void)nrows;\n"
         "    whole.runs = 1;\n",

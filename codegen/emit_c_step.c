@@ -291,7 +291,7 @@ static void declare(StrBuf *out, const Plan *p, const Variant *v)
         out,
         "};\n"
         "    DsRow row = {0};\n"
-        "    const DsTensorRow tensors = {{global, group, cls, tensor}, ptr, 1, numel, 1, 1};\n");
+        "    const DsTensorRow tensors = {{global, group, cls, tensor}, ptr, 1, numel, 1, 1, 1};\n");
     if (columns) {
         sb_printf(out,
                   "    const uint64_t chunks = (uint64_t)(numel - 1) / DS_CHUNK + 1;\n"

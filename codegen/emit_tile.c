@@ -33,7 +33,7 @@ static void put_tile(const Emitter *e, IrRef ref)
 
 static void put_value(const Emitter *e, IrRef ref)
 {
-    if (rate_is_elementwise(e->b->ins[ref].rate))
+    if (tile_is(e->b, ref))
         put_tile(e, ref);
     else
         sb_printf(e->out, "v%u", (unsigned)ref);
@@ -44,7 +44,7 @@ void tile_emit_args(const Emitter *e, const TileCall *c, const char *lead)
     for (int i = 0; i < c->nargs; i++) {
         sb_puts(e->out, ", ");
         put_value(e, c->args[i]);
-        if (*lead && rate_is_elementwise(e->b->ins[c->args[i]].rate))
+        if (*lead && tile_is(e->b, c->args[i]))
             sb_printf(e->out, " + %s * 4", lead);
     }
 }
@@ -67,10 +67,13 @@ static const char *op_name(int op)
                                          [TILE_LANES] = "lanes",
                                          [TILE_SPREAD_ROW] = "spread_row",
                                          [TILE_SPREAD_COL] = "spread_col",
+                                         [TILE_SPREAD_MAT] = "spread_mat",
                                          [TILE_SPREAD_ROW_B] = "spread_row_b",
                                          [TILE_SPREAD_COL_B] = "spread_col_b",
+                                         [TILE_SPREAD_MAT_B] = "spread_mat_b",
                                          [TILE_SPREAD_ROW_D] = "spread_row_d",
                                          [TILE_SPREAD_COL_D] = "spread_col_d",
+                                         [TILE_SPREAD_MAT_D] = "spread_mat_d",
                                          [TILE_FILL_D] = "fill_d"};
     return tile_info[op].name ? tile_info[op].name : others[op];
 }
@@ -115,7 +118,7 @@ static void emit_choice(const Emitter *e, const TileCall *c)
     uint32_t reg = e->t->loc[c->out[0]].reg;
     sb_printf(e->out, "            char *x%u = v%u ? ", (unsigned)c->out[0], (unsigned)c->cond);
     for (int i = 0; i < 2; i++) {
-        bool tile = rate_is_elementwise(e->b->ins[c->args[i]].rate);
+        bool tile = tile_is(e->b, c->args[i]);
         if (tile)
             put_tile(e, c->args[i]);
         else
@@ -124,7 +127,7 @@ static void emit_choice(const Emitter *e, const TileCall *c)
     }
     for (int i = 0; i < 2; i++) {
         const Ins *ins = &e->b->ins[c->args[i]];
-        if (rate_is_elementwise(ins->rate)) continue;
+        if (tile_is(e->b, c->args[i])) continue;
         int op = ins->dtype == DT_BOOL ? TILE_fill_c : TILE_fill_s;
         tile_use(e, op);
         sb_printf(e->out, "            if (%sv%u) t_%s(k, r%u, v%u);\n", i ? "!" : "",
@@ -142,7 +145,7 @@ static void emit_load(const Emitter *e, const TileCall *c)
 
 static void emit_store(const Emitter *e, const TileCall *c)
 {
-    bool tile = rate_is_elementwise(e->b->ins[c->args[0]].rate);
+    bool tile = tile_is(e->b, c->args[0]);
     tile_use(e, c->op);
     sb_puts(e->out, "            ");
     if (c->guard != IR_NONE) sb_printf(e->out, "if (v%u) ", (unsigned)c->guard);
@@ -210,10 +213,7 @@ static void emit_uniforms(const Emitter *e)
     for (IrRef ref = 0; ref < e->b->n; ref++) {
         if (!e->scalar[ref]) continue;
         sb_puts(e->out, "        ");
-        if (e->b->ins[ref].rate == RATE_MATRIX)
-            emit_vector_read(e->out, e->p, e->v->body, ref, &emit_vectors_tile, "row->matrix");
-        else
-            emit_scalar_read(e->out, e->p, e->v->body, ref, &emit_style_c, emit_blocks);
+        emit_scalar_read(e->out, e->p, e->v->body, ref, &emit_style_c, emit_blocks);
         sb_puts(e->out, "\n");
     }
 }
@@ -323,6 +323,7 @@ static void emit_folds(const Emitter *e)
 {
     for (uint32_t i = 0; i < e->k->nreduces; i++) {
         if (tile_reduces_rows(e, i) || tile_reduces_cols(e, i)) continue;
+        if (e->view) tile_emit_packed_result(e, i);
         tile_use(e, TILE_FOLD_SUM + (int)tile_reduce_op(e, i));
         sb_printf(e->out, "        a->partial[begin * a->npartial + %u] = fold_%s(l%u);\n",
                   (unsigned)tile_reduce(e, i)->partial, reduce_info[tile_reduce_op(e, i)].name,
@@ -337,7 +338,11 @@ static void emit_scratch(const Emitter *e)
         if (tile_reduces_cols(e, i)) continue;
         sb_printf(e->out, "    double *l%u = (double *)(scratch + %u);\n", (unsigned)i,
                   (unsigned)at);
-        at += DS_LANES * sizeof(double);
+        at += (e->view ? DS_PACK : DS_LANES) * sizeof(double);
+        if (!e->view || !tile_reduces_tensor(e, i)) continue;
+        sb_printf(e->out, "    double *d%u = (double *)(scratch + %u);\n", (unsigned)i,
+                  (unsigned)at);
+        at += PACKED_PIECES * sizeof(double);
     }
     for (uint32_t i = 0; i < e->nregs; i++, at += TILE_PITCH)
         sb_printf(e->out, "    char *r%u = scratch + %u;\n", (unsigned)i, (unsigned)at);
@@ -402,7 +407,7 @@ static const char head[] =
     "typedef struct { long tensor, first, count, runs, pitch, width, last, matrix, "
     "row, col, strip, tile; } DsRow;\n"
     "typedef struct { double *u[4]; void *const *ptr; "
-    "long rows, cols, mats, tiles; } DsTensorRow;\n"
+    "long rows, cols, mats, tiles, packs; } DsTensorRow;\n"
     "typedef struct { const DsRow *rows; const DsTensorRow *tensors; "
     "double *partial; long npartial; } DsArgs;\n";
 
@@ -425,29 +430,41 @@ static void declare_row(StrBuf *out, int op)
     declare_params(out, op);
 }
 
-/* The reduction whose rows or columns an operator reduces; -1: another operator. */
-static int reduction_of(int op)
+/* The reduction whose rows or columns an operator reduces, and the letter of its name; -1: another
+ * operator. */
+static int reduction_of(int op, char *letter)
 {
     for (int k = 0; k < TILE_OP_COUNT && tile_info[k].name; k++) {
-        if (tile_info[k].reduce >= 0 && (tile_info[k].row == op || tile_info[k].col == op))
-            return k;
+        const TileInfo *i = &tile_info[k];
+        if (i->reduce < 0 || (i->row != op && i->col != op && i->mat != op)) continue;
+        *letter = i->row == op ? 'w' : i->col == op ? 'c' : 'm';
+        return k;
     }
     return -1;
 }
 
+static bool is_spread(int op, bool *matrices)
+{
+    *matrices = op == TILE_SPREAD_MAT || op == TILE_SPREAD_MAT_B || op == TILE_SPREAD_MAT_D;
+    return op >= TILE_SPREAD_ROW && op <= TILE_SPREAD_MAT_D;
+}
+
 static void declare_other(StrBuf *out, int op)
 {
-    int k = reduction_of(op);
+    char letter;
+    bool matrices;
+    int k = reduction_of(op, &letter);
     if (k >= 0) {
-        sb_printf(out, "void %c_%s(long, long, double *", tile_info[k].row == op ? 'w' : 'c',
-                  tile_info[k].name);
+        sb_printf(out, "void %c_%s(long, long, %sdouble *", letter, tile_info[k].name,
+                  letter == 'm' ? "long, " : "");
         declare_params(out, k);
         return;
     }
     const char *params = op == TILE_LANES    ? "double *, double"
                          : op == TILE_FILL_D ? "long, double *, double"
-                         : op >= TILE_SPREAD_ROW && op <= TILE_SPREAD_COL_D
-                             ? "long, long, void *, const void *"
+                         : is_spread(op, &matrices)
+                             ? matrices ? "long, long, long, void *, const void *"
+                                        : "long, long, void *, const void *"
                          : op >= TILE_NORMAL && op <= TILE_RADEMACHER
                              ? "long, void *, double, double, unsigned, long"
                              : "long, void *, const void *";
@@ -470,6 +487,9 @@ static void declare_operators(StrBuf *out, const TileUses *uses)
             declare_row(out, op);
         else if (op >= TILE_FOLD_SUM && op < TILE_FOLD_SUM + RED_COUNT_)
             sb_printf(out, "double fold_%s(double *);\n", reduce_info[op - TILE_FOLD_SUM].name);
+        else if (op >= TILE_TREE_SUM && op < TILE_TREE_SUM + RED_COUNT_)
+            sb_printf(out, "double tree_%s(long, double *);\n",
+                      reduce_info[op - TILE_TREE_SUM].name);
         else
             declare_other(out, op);
     }
@@ -477,11 +497,14 @@ static void declare_operators(StrBuf *out, const TileUses *uses)
 
 void tile_uses_name(StrBuf *out, int op)
 {
+    char letter;
+    int k = reduction_of(op, &letter);
     if (op >= TILE_FOLD_SUM && op < TILE_FOLD_SUM + RED_COUNT_)
         sb_printf(out, "fold_%s", reduce_info[op - TILE_FOLD_SUM].name);
-    else if (reduction_of(op) >= 0)
-        sb_printf(out, "%c_%s", tile_info[reduction_of(op)].row == op ? 'w' : 'c',
-                  tile_info[reduction_of(op)].name);
+    else if (op >= TILE_TREE_SUM && op < TILE_TREE_SUM + RED_COUNT_)
+        sb_printf(out, "tree_%s", reduce_info[op - TILE_TREE_SUM].name);
+    else if (k >= 0)
+        sb_printf(out, "%c_%s", letter, tile_info[k].name);
     else
         sb_printf(out, "%c_%s", tile_info[op].name && tile_info[op].reduce >= 0 ? 'r' : 't',
                   op_name(op));

@@ -20,6 +20,7 @@ enum {
     TILE_LENGTH = 384,
     TILE_PITCH = TILE_LENGTH * 4 + 64,
     WHOLE_CHUNK = DS_CHUNK,
+    PACKED_PIECES = 24, /* more than there are in a row of several matrices: of 193 elements or more */
     MAX_CONDS = 2
 };
 
@@ -58,6 +59,15 @@ static inline bool tile_reduces_cols(const Emitter *e, uint32_t number)
 {
     return (tile_reduce(e, number)->rate & AXIS_COL) != 0;
 }
+/* To matrices; else to the tensor or coarser. */
+static inline bool tile_reduces_mats(const Emitter *e, uint32_t number)
+{
+    return tile_reduce(e, number)->rate == RATE_MATRIX;
+}
+static inline bool tile_reduces_tensor(const Emitter *e, uint32_t number)
+{
+    return rate_is_scalar(tile_reduce(e, number)->rate);
+}
 /* A guard that is always true is none. */
 static inline IrRef tile_reduce_guard(const Emitter *e, uint32_t number)
 {
@@ -84,4 +94,7 @@ void tile_emit_buffers(const Emitter *e);
 void tile_emit_identities(const Emitter *e);
 void tile_emit_lines(Emitter *e, const TileProgram *t);
 void tile_emit_view_reduce(const Emitter *e, const TileCall *c);
+/* The result of a reduction to matrices or the tensor, of a row of several matrices: "if (s) …; else". */
+void tile_emit_packed_result(const Emitter *e, uint32_t number);
+_Static_assert((int)DS_PACK <= TILE_LENGTH && DS_PACK >= DS_LANES, "pieces of whole matrices");
 #endif

@@ -5,7 +5,12 @@
  * in the strip, whose partial result is that of no elements) each matrix row is a line, taken in
  * pieces that begin at a multiple of 128. Values of rows and columns are tiles x<ref>: of narrow rows
  * spread piece by piece (columns once), of wide ones filled once per line (columns: pointers into the
- * vector). Lanes of the whole row of the table go on from piece to piece at lane `o`.
+ * vector); values of matrices once per row of the table. Lanes of the whole row of the table go on
+ * from piece to piece at lane `o`.
+ *
+ * A row of the table that holds several matrices, of `s` elements each (else s is 0), is one line in
+ * pieces of whole matrices, for which values of columns and matrices are spread, too. A matrix is
+ * reduced as a row of s elements is; what goes to the tensor leaves the tree of a piece in d<number>.
  *
  *     t_spread_row(k, w, x9, p9 + q / w * 4);       row vector of narrow rows
  *     w_SUMSQ_v(k, w, b0 + q / w, r0);              their sums of squares
@@ -15,20 +20,28 @@
 
 static const char *vector_offset(Rate rate)
 {
+    if (rate == RATE_MATRIX) return "row->matrix";
     return rate & AXIS_COL ? "row->matrix * t->cols + row->col" : "row->row";
 }
 
 void tile_emit_shape(const Emitter *e)
 {
+    bool lanes = false, tensor = false;
+    for (uint32_t i = 0; i < e->k->nreduces; i++) tensor |= tile_reduces_tensor(e, i);
     sb_printf(
         e->out,
         "        long w = row->width, runs = row->runs, flat = runs == 1 & w <= %d & row->last > 0;\n"
         "        long rows = runs > 1 ? runs : (row->count + w - 1) / w;\n"
         "        long lines = flat ? 1 : rows, pitch = runs > 1 ? row->pitch : w;\n"
-        "        long pieces = (w + %d) / %d;\n"
+        "        long pieces = (w + %d) / %d, s = t->packs > 1 ? t->rows * w : 0;\n"
         "        long step = flat ? %d / w * w : ((w + pieces - 1) / pieces + 127) / 128 * 128;\n",
         TILE_LENGTH, TILE_LENGTH - 1, TILE_LENGTH, TILE_LENGTH);
-    bool lanes = false;
+    /* Trees of pieces are parts of the tensor's if the number of their matrices is a power of two. */
+    if (tensor)
+        sb_printf(e->out, "        if (s) for (step = s; step * 2 <= %d;) step = step * 2;\n",
+                  TILE_LENGTH);
+    else
+        sb_printf(e->out, "        if (s) step = %d / s * s;\n", TILE_LENGTH);
     for (uint32_t i = 0; i < e->k->nreduces; i++) {
         const PlanReduce *r = tile_reduce(e, i);
         if (tile_reduces_rows(e, i))
@@ -43,6 +56,9 @@ void tile_emit_shape(const Emitter *e)
                       (unsigned)i, (unsigned)r->result_vec);
         else
             lanes = true;
+        if (tile_reduces_mats(e, i))
+            sb_printf(e->out, "        double *b%u = (double *)t->ptr[%u] + row->matrix;\n",
+                      (unsigned)i, (unsigned)r->result_vec);
     }
     if (lanes) sb_puts(e->out, "        long o = 0;\n");
 }
@@ -50,7 +66,10 @@ void tile_emit_shape(const Emitter *e)
 static void fill_buffer(const Emitter *e, uint32_t number, const char *indent)
 {
     tile_use(e, TILE_FILL_D);
-    sb_printf(e->out, "%st_fill_d(%s, b%u, ", indent, tile_reduces_cols(e, number) ? "w" : "rows",
+    sb_printf(e->out, "%st_fill_d(%s, b%u, ", indent,
+              tile_reduces_mats(e, number)   ? "row->count / s"
+              : tile_reduces_cols(e, number) ? "s ? row->count / s * w : w"
+                                             : "rows",
               (unsigned)number);
     emit_literal(e->out, reduce_info[tile_reduce_op(e, number)].identity, DT_F64);
     sb_puts(e->out, ");\n");
@@ -63,6 +82,10 @@ void tile_emit_identities(const Emitter *e)
             fill_buffer(e, i, "            ");
             continue;
         }
+        if (tile_reduces_mats(e, i)) {
+            sb_puts(e->out, "            if (s)\n");
+            fill_buffer(e, i, "                ");
+        }
         sb_printf(e->out, "            a->partial[begin * a->npartial + %u] = ",
                   (unsigned)tile_reduce(e, i)->partial);
         emit_literal(e->out, reduce_info[tile_reduce_op(e, i)].identity, DT_F64);
@@ -70,25 +93,33 @@ void tile_emit_identities(const Emitter *e)
     }
 }
 
-/* Which operator spreads what lies in memory over a tile. */
-static int spread_op(VectorAt at, Rate rate)
+/* Which operator spreads what lies in memory over a tile; `each`: matrix by matrix. */
+static int spread_op(VectorAt at, Rate rate, bool each)
 {
     int row = at.memory == DT_BOOL  ? TILE_SPREAD_ROW_B
               : at.memory == DT_F64 ? TILE_SPREAD_ROW_D
                                     : TILE_SPREAD_ROW;
-    return rate & AXIS_COL ? row + TILE_SPREAD_COL - TILE_SPREAD_ROW : row;
+    if (!(rate & AXIS_COL)) return row;
+    return row + (each ? TILE_SPREAD_MAT : TILE_SPREAD_COL) - TILE_SPREAD_ROW;
 }
 
-static const char *spread_name(int op)
+static void spread_call(const Emitter *e, int op, const char *n, const char *width, IrRef ref)
 {
-    switch (op) {
-    case TILE_SPREAD_ROW: return "t_spread_row";
-    case TILE_SPREAD_COL: return "t_spread_col";
-    case TILE_SPREAD_ROW_B: return "t_spread_row_b";
-    case TILE_SPREAD_COL_B: return "t_spread_col_b";
-    case TILE_SPREAD_ROW_D: return "t_spread_row_d";
-    default: return "t_spread_col_d";
-    }
+    static const char *const names[] = {"row", "col", "mat"}, *const suffixes[] = {"", "_b", "_d"};
+    int k = op - TILE_SPREAD_ROW;
+    tile_use(e, op);
+    sb_printf(e->out, "t_spread_%s%s(%s, %s, x%u, p%u", names[k % 3], suffixes[k / 3], n, width,
+              (unsigned)ref, (unsigned)ref);
+}
+
+/* The value of the row of the table, or of a line: `index`. */
+static void fill_vector(const Emitter *e, IrRef ref, VectorAt at, const char *n, const char *index)
+{
+    bool flags = e->b->ins[ref].dtype == DT_BOOL;
+    int op = flags ? TILE_fill_c : TILE_fill_s;
+    tile_use(e, op);
+    sb_printf(e->out, "t_%s(%s, x%u, ((%s *)p%u)[%s]%s);\n", tile_info[op].name, n, (unsigned)ref,
+              emit_vectors_tile.memory[at.memory], (unsigned)ref, index, flags ? " != 0" : "");
 }
 
 void tile_emit_buffers(const Emitter *e)
@@ -101,16 +132,31 @@ void tile_emit_buffers(const Emitter *e)
                   (unsigned)at.ptr, vector_offset(rate), dtype_size(at.memory));
         /* Of a column vector x may come to point into the vector itself: each row begins anew. */
         sb_printf(e->out, "        char *x%u = z%u;\n", (unsigned)ref, (unsigned)ref);
-        if (!(rate & AXIS_COL)) continue;
-        tile_use(e, spread_op(at, rate));
-        sb_printf(e->out,
-                  "        if (flat) %s(row->last < step ? row->last : step, w, x%u, p%u);\n",
-                  spread_name(spread_op(at, rate)), (unsigned)ref, (unsigned)ref);
+        if (rate == RATE_MATRIX) {
+            sb_puts(e->out, "        if (!s) ");
+            fill_vector(e, ref, at, "step", "0");
+        } else if (rate & AXIS_COL) {
+            sb_puts(e->out, "        if (flat & !s) ");
+            spread_call(e, spread_op(at, rate, false), "row->last < step ? row->last : step", "w",
+                        ref);
+            sb_puts(e->out, ");\n");
+        }
     }
     for (uint32_t i = 0; i < e->k->nreduces; i++) {
         IrRef guard = tile_reduce_guard(e, i);
-        if (tile_reduces_cols(e, i)) {
+        if (tile_reduces_cols(e, i) && guard == IR_NONE) {
+            sb_puts(e->out, "        if (!s)\n");
+            fill_buffer(e, i, "            ");
+        } else if (tile_reduces_cols(e, i)) {
             fill_buffer(e, i, "        ");
+        } else if (tile_reduces_mats(e, i) && guard != IR_NONE) {
+            sb_printf(e->out, "        if (s && !v%u)\n", (unsigned)guard);
+            fill_buffer(e, i, "            ");
+        } else if (tile_reduces_tensor(e, i) && guard != IR_NONE) {
+            tile_use(e, TILE_FILL_D);
+            sb_printf(e->out, "        if (s) t_fill_d(%d, d%u, ", PACKED_PIECES, (unsigned)i);
+            emit_literal(e->out, reduce_info[tile_reduce_op(e, i)].identity, DT_F64);
+            sb_puts(e->out, ");\n");
         } else if (tile_reduces_rows(e, i) && guard != IR_NONE) {
             sb_printf(e->out, "        if (!v%u)\n", (unsigned)guard);
             fill_buffer(e, i, "            ");
@@ -123,15 +169,10 @@ static void begin_line(const Emitter *e)
 {
     for (uint32_t i = 0; i < e->nvectors; i++) {
         IrRef ref = e->vectors[i];
-        const Ins *ins = &e->b->ins[ref];
-        if (ins->rate & AXIS_COL) continue;
-        VectorAt at = emit_vector_at(e->p, e->v->body, ref);
-        int op = ins->dtype == DT_BOOL ? TILE_fill_c : TILE_fill_s;
-        tile_use(e, op);
-        sb_printf(e->out,
-                  "            if (!flat) t_%s(n < step ? n : step, x%u, ((%s *)p%u)[y]%s);\n",
-                  tile_info[op].name, (unsigned)ref, emit_vectors_tile.memory[at.memory],
-                  (unsigned)ref, ins->dtype == DT_BOOL ? " != 0" : "");
+        Rate rate = e->b->ins[ref].rate;
+        if (rate & AXIS_COL || rate == RATE_MATRIX) continue;
+        sb_puts(e->out, "            if (!flat) ");
+        fill_vector(e, ref, emit_vector_at(e->p, e->v->body, ref), "n < step ? n : step", "y");
     }
     for (uint32_t i = 0; i < e->k->nreduces; i++) {
         if (!tile_reduces_rows(e, i)) continue;
@@ -158,17 +199,18 @@ static void begin_piece(const Emitter *e)
         IrRef ref = e->vectors[i];
         Rate rate = e->b->ins[ref].rate;
         VectorAt at = emit_vector_at(e->p, e->v->body, ref);
-        int op = spread_op(at, rate), size = dtype_size(at.memory);
-        tile_use(e, op);
-        if (!(rate & AXIS_COL))
-            sb_printf(e->out, "            if (flat) %s(k, w, x%u, p%u + q / w * %d);\n",
-                      spread_name(op), (unsigned)ref, (unsigned)ref, size);
-        else if (at.memory == DT_F32)
-            sb_printf(e->out, "            if (!flat) x%u = p%u + q * %d;\n", (unsigned)ref,
-                      (unsigned)ref, size);
+        int size = dtype_size(at.memory);
+        bool col = (rate & AXIS_COL) != 0, matrix = rate == RATE_MATRIX;
+        sb_printf(e->out, "            if (%s) ", col || matrix ? "s" : "flat");
+        spread_call(e, spread_op(at, rate, true), "k", col ? "s, w" : matrix ? "s" : "w", ref);
+        sb_printf(e->out, " + q / %s * %d);\n", col ? "s * w" : matrix ? "s" : "w", size);
+        if (!col) continue;
+        sb_puts(e->out, "            if (!flat) ");
+        if (at.memory == DT_F32)
+            sb_printf(e->out, "x%u = p%u", (unsigned)ref, (unsigned)ref);
         else
-            sb_printf(e->out, "            if (!flat) %s(k, k, x%u, p%u + q * %d);\n",
-                      spread_name(op), (unsigned)ref, (unsigned)ref, size);
+            spread_call(e, spread_op(at, rate, false), "k", "k", ref);
+        sb_printf(e->out, " + q * %d%s;\n", size, at.memory == DT_F32 ? "" : ")");
     }
 }
 
@@ -180,16 +222,50 @@ static bool has_lanes(const Emitter *e)
     return false;
 }
 
-/* What comes before the lanes wrap, and the rest. */
+static void call_with_args(const Emitter *e, const TileCall *c, const char *before)
+{
+    sb_puts(e->out, before);
+    tile_emit_args(e, c, "");
+    sb_puts(e->out, ")");
+}
+
+/* To matrices, the tensor and coarser. Of several matrices each is a row of s elements; else what
+ * comes before the lanes wrap, and the rest. */
 static void reduce_lanes(const Emitter *e, const TileCall *c)
 {
     const char *name = tile_info[c->op].name;
+    unsigned number = (unsigned)c->reduce;
+    Arena *a = e->out->arena;
     tile_use(e, c->op);
-    sb_printf(e->out, "if (h) r_%s(h, l%u + o", name, (unsigned)c->reduce);
-    tile_emit_args(e, c, "");
-    sb_printf(e->out, "); if (k > h) r_%s(k - h, l%u", name, (unsigned)c->reduce);
+    tile_use(e, tile_info[c->op].row);
+    if (tile_reduces_mats(e, c->reduce)) {
+        call_with_args(e, c, arena_printf(a, "if (s) w_%s(k, s, b%u + q / s", name, number));
+        sb_puts(e->out, "; ");
+    } else {
+        ReduceOp op = tile_reduce_op(e, c->reduce);
+        tile_use(e, TILE_TREE_SUM + (int)op);
+        call_with_args(e, c, arena_printf(a, "if (s) { w_%s(k, s, l%u", name, number));
+        sb_printf(e->out, "; d%u[q / step] = tree_%s(k / s, l%u); } ", number,
+                  reduce_info[op].name, number);
+    }
+    call_with_args(e, c, arena_printf(a, "else { if (h) r_%s(h, l%u + o", name, number));
+    sb_printf(e->out, "; if (k > h) r_%s(k - h, l%u", name, number);
     tile_emit_args(e, c, "h");
-    sb_puts(e->out, "); }\n");
+    sb_puts(e->out, "); } }\n");
+}
+
+void tile_emit_packed_result(const Emitter *e, uint32_t number)
+{
+    ReduceOp op = tile_reduce_op(e, number);
+    if (tile_reduces_mats(e, number)) {
+        sb_puts(e->out, "        if (!s)\n    ");
+        return;
+    }
+    tile_use(e, TILE_TREE_SUM + (int)op);
+    sb_printf(e->out,
+              "        if (s) a->partial[begin * a->npartial + %u] = tree_%s((row->count + step - 1) "
+              "/ step, d%u);\n        else\n    ",
+              (unsigned)tile_reduce(e, number)->partial, reduce_info[op].name, (unsigned)number);
 }
 
 void tile_emit_view_reduce(const Emitter *e, const TileCall *c)
@@ -197,24 +273,28 @@ void tile_emit_view_reduce(const Emitter *e, const TileCall *c)
     const TileInfo *info = &tile_info[c->op];
     IrRef guard = tile_reduce_guard(e, c->reduce);
     unsigned number = (unsigned)c->reduce;
+    Arena *a = e->out->arena;
     sb_puts(e->out, "            ");
     if (guard != IR_NONE) sb_printf(e->out, "if (v%u) ", (unsigned)guard);
     sb_puts(e->out, "{ ");
     if (tile_reduces_rows(e, c->reduce)) {
         tile_use(e, c->op);
         tile_use(e, info->row);
-        sb_printf(e->out, "if (flat) w_%s(k, w, b%u + q / w", info->name, number);
-        tile_emit_args(e, c, "");
-        sb_printf(e->out, "); else r_%s(k, l%u", info->name, number);
+        call_with_args(e, c, arena_printf(a, "if (flat) w_%s(k, w, b%u + q / w", info->name, number));
+        call_with_args(e, c, arena_printf(a, "; else r_%s(k, l%u", info->name, number));
     } else if (tile_reduces_cols(e, c->reduce)) {
         tile_use(e, info->col);
-        sb_printf(e->out, "c_%s(k, flat ? w : k, b%u + (flat ? 0 : q)", info->name, number);
+        tile_use(e, info->mat);
+        call_with_args(e, c,
+                       arena_printf(a, "if (s) m_%s(k, s, w, b%u + q / s * w", info->name, number));
+        call_with_args(e, c,
+                       arena_printf(a, "; else c_%s(k, flat ? w : k, b%u + (flat ? 0 : q)",
+                                    info->name, number));
     } else {
         reduce_lanes(e, c);
         return;
     }
-    tile_emit_args(e, c, "");
-    sb_puts(e->out, "); }\n");
+    sb_puts(e->out, "; }\n");
 }
 
 void tile_emit_lines(Emitter *e, const TileProgram *t)

@@ -32,7 +32,7 @@ TileCall *select_call(Select *s, TileCallKind kind)
 
 static bool is_tile(const Select *s, IrRef ref)
 {
-    return rate_is_elementwise(s->b->ins[ref].rate);
+    return tile_is(s->b, ref);
 }
 
 /* Whether an instruction can be computed where a pattern wants it. */
@@ -377,8 +377,7 @@ static void cover_reduce(Select *s, uint32_t number)
 static bool is_choice(const IrBody *b, IrRef ref)
 {
     const Ins *ins = &b->ins[ref];
-    return ins->op == IR_SELECT && rate_is_elementwise(ins->rate) &&
-           !rate_is_elementwise(b->ins[ins->arg[0]].rate);
+    return ins->op == IR_SELECT && rate_is_elementwise(ins->rate) && !tile_is(b, ins->arg[0]);
 }
 
 uint32_t tile_choices(const Plan *p, const Variant *v, const Kernel *k, IrRef *conds, uint32_t max)
@@ -412,7 +411,7 @@ static void resolve(Select *s, const IrRef *conds, uint32_t nconds, uint32_t ver
         for (uint32_t c = 0; here[ref] && c < nconds && is_choice(s->b, ref); c++) {
             if (ins->arg[0] != conds[c]) continue;
             IrRef arm = ins->arg[version >> c & 1 ? 1 : 2];
-            if (rate_is_elementwise(s->b->ins[arm].rate)) as[ref] = arm;
+            if (tile_is(s->b, arm)) as[ref] = arm;
             ins->arg[1] = ins->arg[2] = arm;
         }
     }
@@ -480,7 +479,7 @@ static void count_uses(Select *s)
     }
     for (IrRef ref = 0; ref < s->b->n; ref++) {
         Rate rate = s->b->ins[ref].rate;
-        if (!s->val[ref].uses || !rate_is_elementwise(rate) || rate_is_element(rate)) continue;
+        if (!s->val[ref].uses || !tile_is(s->b, ref) || rate_is_element(rate)) continue;
         s->val[ref].how = 1 + VAL_LOAD;
         s->val[ref].elem = SELECT_VECTOR;
     }

@@ -45,7 +45,7 @@ typedef enum LocKind {
     LOC_ELEM,    /* in memory, at element slot `elem` */
     LOC_REG,     /* register `reg` */
     LOC_GUARDED, /* at `elem` if guard holds, else in register `reg` */
-    LOC_VECTOR,  /* a value of rows, columns or blocks: a tile that is given */
+    LOC_VECTOR,  /* a value of rows, columns, blocks or matrices: a tile that is given */
     LOC_CHOICE   /* a pointer chosen by cond among the places of two values; `reg` where one of them
                     is a scalar */
 } LocKind;
@@ -64,6 +64,12 @@ typedef struct TileProgram {
     bool *scalar; /* per instruction: a scalar that calls, guards or conditions read */
 } TileProgram;
 
+/* Whether a kernel has the value as a tile, and not as a number: rows, columns, blocks and matrices
+ * are spread. */
+static inline bool tile_is(const IrBody *b, IrRef ref)
+{
+    return !rate_is_scalar(b->ins[ref].rate);
+}
 /* The scalars by which element values of the kernel are chosen (select), at most `max` of them. */
 uint32_t tile_choices(const Plan *p, const Variant *v, const Kernel *k, IrRef *conds, uint32_t max);
 /* The program for rows where conds[i] is bit i of `version`; other choices are made tile by tile.

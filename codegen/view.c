@@ -5,6 +5,7 @@
  *
  *     MATRIX, [40, 100]  ->  {first 0, count 3200, row 0} {first 3200, count 800, row 32}
  *     MATRIX, [20, 5000] ->  {0, count 4096, runs 16, pitch 5000} {4096, count 904, runs 16} …
+ *     MATRIX, [600, 3, 3] -> {0, count 2304, matrix 0} {2304, count 2304, matrix 256} {4608, 792, 512}
  *     BLOCK of 5000, [9000]  ->  {0, count 4096, runs 2, last 4000} {4096, count 904, last 0}
  */
 #include "view.h"
@@ -45,11 +46,13 @@ static void tile(ViewDims *d)
     d->tile_rows = 16 * (wide > 1 ? wide : 1);
     d->tiles = divide_up(d->rows, d->tile_rows);
     d->strips = d->cols > 0 ? divide_up(d->cols, DS_CHUNK) : 0;
+    int64_t each = d->numel > 0 && d->mats > 1 ? d->rows * d->cols : DS_PACK + 1;
+    for (d->packs = 1; each <= DS_PACK && 2 * d->packs * each <= DS_CHUNK;) d->packs *= 2;
 }
 
 ViewDims view_dims(View view, int ndim, const int64_t *shape, int64_t block)
 {
-    ViewDims d = {.view = view, .numel = product(shape, ndim)};
+    ViewDims d = {.view = view, .numel = product(shape, ndim), .packs = 1};
     switch (view) {
     case VIEW_FLAT:
         last_two(&d, ndim, shape);
@@ -144,10 +147,30 @@ static size_t matrix_rows(const ViewDims *d, int64_t tensor, int64_t matrix, DsR
     return count;
 }
 
+/* Rows of several matrices each. */
+static size_t packed_rows(const ViewDims *d, int64_t tensor, DsRow *out)
+{
+    int64_t each = d->rows * d->cols, n = divide_up(d->mats, d->packs);
+    for (int64_t k = 0; out && k < n; k++) {
+        int64_t matrix = k * d->packs, count = least(d->packs, d->mats - matrix) * each;
+        out[k] = (DsRow){.tensor = tensor,
+                         .first = matrix * each,
+                         .count = count,
+                         .runs = 1,
+                         .pitch = count,
+                         .width = d->cols,
+                         .last = count,
+                         .matrix = matrix,
+                         .row = matrix * d->rows};
+    }
+    return (size_t)n;
+}
+
 size_t view_rows(const ViewDims *d, int64_t tensor, DsRow *out)
 {
     if (d->numel == 0) return 0;
     if (d->view == VIEW_FLAT) return flat_rows(d, tensor, out);
+    if (d->packs > 1) return packed_rows(d, tensor, out);
     if (!out) return (size_t)(d->mats * d->tiles * d->strips);
     size_t count = 0;
     for (int64_t m = 0; m < d->mats; m++) count += matrix_rows(d, tensor, m, out + count);

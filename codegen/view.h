@@ -4,7 +4,8 @@
  * A flat body works on chunks of DS_CHUNK elements. The other views work on tiles of one matrix: k
  * = 16 * max(1, 256 / cols) rows, in strips of at most DS_CHUNK columns, in the order matrix, rows,
  * strip (docs/numerics.md). Up to DS_CHUNK columns, a tile is one run of consecutive elements,
- * wider ones have a run for each row.
+ * wider ones have a run for each row. Tiles that are small whole matrices stand several in a row of
+ * the table (abi.h).
  *
  *     view_dims(VIEW_MATRIX, 3, {2, 40, 100}, 0)   rows 40, cols 100, mats 2; tiles of 32 rows
  *     view_dims(VIEW_FIRST, 3, {2, 40, 100}, 0)    rows 2, cols 4000, mats 1; one tile
@@ -21,6 +22,7 @@ typedef struct ViewDims {
     int64_t rows, cols, mats; /* flat: of the last two axes, as the properties are */
     int64_t tile_rows;        /* of all but a matrix's last tiles */
     int64_t tiles, strips;    /* of a matrix: tiles of rows, strips of columns; flat: chunks, 1 */
+    int64_t packs;            /* whole matrices of a row of the table; 1: a tile, or chunk, is one */
 } ViewDims;
 
 /* `block`: elements of a block (VIEW_BLOCK). */

@@ -181,6 +181,21 @@ static double reduce_same(ReduceOp op, double x, double y, int64_t n)
     return reduce_fold_lanes(op, lanes);
 }
 
+/* The aligned tree over n > 0 equal leaves: a whole subtree for each bit of n. */
+static double tree_of_same(ReduceOp op, double leaf, int64_t n)
+{
+    while (n % 2 == 0) {
+        leaf = reduce_merge(op, leaf, leaf);
+        n /= 2;
+    }
+    double root = leaf;
+    while (n /= 2) {
+        leaf = reduce_merge(op, leaf, leaf);
+        if (n % 2) root = reduce_merge(op, leaf, root);
+    }
+    return root;
+}
+
 /* A value that is the same for all elements of a tensor, reduced over them. */
 static double join_uniform(OptEntry *e, uint32_t i, const PlanReduce *r, ReduceOp op)
 {
@@ -188,6 +203,8 @@ static double join_uniform(OptEntry *e, uint32_t i, const PlanReduce *r, ReduceO
     const DsRow *rows = e->rows + l->row;
     double x = *place_of(e, i, r->arg),
            y = r->arg2.level == LEVEL_NONE ? 0 : *place_of(e, i, r->arg2);
+    if (l->dims.packs > 1)
+        return tree_of_same(op, reduce_same(op, x, y, l->dims.rows * l->dims.cols), l->dims.mats);
     double *part = e->partial; /* of rows whose results are joined by now */
     for (size_t k = 0; k < l->nrows; k++) {
         int64_t n = (rows[k].runs - 1) * rows[k].count + rows[k].last;
@@ -240,6 +257,7 @@ static void join_matrices(const OptEntry *e, uint32_t live, const PlanReduce *r,
 {
     const LiveTensor *l = &e->live[live];
     const ViewDims *d = &l->dims;
+    if (r->from != FROM_VECTOR && d->packs > 1) return; /* the kernel's are the results */
     size_t end = first + part_of((size_t)d->mats, first),
            length = r->from == FROM_VECTOR ? (size_t)(view_length(d, r->arg_rate) / d->mats)
                                            : (size_t)(d->tiles * d->strips);
@@ -251,6 +269,7 @@ static void join_matrices(const OptEntry *e, uint32_t live, const PlanReduce *r,
 static void join_columns(const ViewDims *d, ReduceOp op, size_t first, double *to)
 {
     size_t cols = (size_t)d->cols, tiles = (size_t)d->tiles, n = part_of(cols, first);
+    if (tiles == 1) return;
     for (size_t m = 0; m < (size_t)d->mats; m++) {
         double *from = to + m * tiles * cols + first;
         join_arrays(op, from, tiles, cols, n);

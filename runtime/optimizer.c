@@ -220,7 +220,8 @@ static void make_tensor_rows(dsopt_optimizer *opt, OptEntry *e)
                                           .rows = flat ? 1 : d->rows,
                                           .cols = flat ? t->numel : d->cols,
                                           .mats = flat ? 1 : d->mats,
-                                          .tiles = flat ? 1 : d->tiles};
+                                          .tiles = flat ? 1 : d->tiles,
+                                          .packs = d->packs};
     }
 }
 

@@ -20,6 +20,9 @@ typedef enum TileOp {
 #define REDUCE(E, name, arity, types, identity, combine, merge)                                    \
     TILE_FOLD_##E, /* double (double *lanes) */
 #include "frontend/ops.def"
+#define REDUCE(E, name, arity, types, identity, combine, merge)                                    \
+    TILE_TREE_##E, /* double (n, double *v): the aligned tree, in place; n > 0 */
+#include "frontend/ops.def"
     TILE_LOAD_F16, /* (n, float *out, const void *in) */
     TILE_LOAD_BF16,
     TILE_STORE_F16, /* (n, void *out, const float *in) */
@@ -30,19 +33,23 @@ typedef enum TileOp {
     TILE_RADEMACHER,
     TILE_LANES, /* (double *lanes, double v): all 128 accumulators of a reduction become v */
     /* n elements that are rows of w, the last of which may be short. Vectors to tiles: element i of
-     * out is vec[i / w], vec[i % w]. _B: bools, a byte in a vector, an int in a tile; _D: bools that
-     * a reduction left, doubles. */
+     * out is vec[i / w], vec[i % w]; of whole matrices of s elements, vec[i / s * w + i % w]. _B:
+     * bools, a byte in a vector, an int in a tile; _D: bools that a reduction left, doubles. */
     TILE_SPREAD_ROW, /* (n, w, float *out, const float *vec) */
     TILE_SPREAD_COL,
+    TILE_SPREAD_MAT,   /* (n, s, w, float *out, const float *vec) */
     TILE_SPREAD_ROW_B, /* (n, w, int *out, const unsigned char *vec) */
     TILE_SPREAD_COL_B,
+    TILE_SPREAD_MAT_B,
     TILE_SPREAD_ROW_D, /* (n, w, int *out, const double *vec) */
     TILE_SPREAD_COL_D,
+    TILE_SPREAD_MAT_D,
     TILE_FILL_D, /* (n, double *out, double v) */
 /* Reductions of such tiles, with the params of their row of tile.def. Rows: (n, w, double *out, …):
  * each row's own 128 lanes, folded. Columns: (n, w, double *acc, …): acc[i % w] takes element i, in
- * order. */
-#define TILE_RED(name, reduction, params, x, y) TILE_ROW_##name, TILE_COL_##name,
+ * order. Columns of whole matrices: (n, s, w, double *out, …), from the identity on. */
+#define TILE_RED(name, reduction, params, x, y)                                                    \
+    TILE_ROW_##name, TILE_COL_##name, TILE_MAT_##name,
 #include "codegen/tile/tile.def"
     TILE_OP_COUNT
 } TileOp;
@@ -69,7 +76,8 @@ typedef struct TileInfo {
     const char *second; /* of a reduction: its second argument, "0" where it has none; else NULL */
     int16_t reduce;     /* ReduceOp; -1: no reduction */
     bool boolean;       /* the result is a tile of bools */
-    int16_t row, col;   /* of a reduction: the operators of its rows and columns */
+    int16_t row, col, mat; /* of a reduction: the operators of its rows, its columns, columns of
+                              whole matrices */
 } TileInfo;
 extern const TileInfo
     tile_info[TILE_OP_COUNT]; /* name NULL for those after the last row of tile.def */

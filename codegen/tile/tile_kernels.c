@@ -297,7 +297,8 @@ typedef unsigned short AnyHalf __attribute__((aligned(1))); /* the bits of a bf1
         LANES(params, x, y, reduction, n - at)                                                     \
     }                                                                                              \
     ROWS(name, reduction, params, x, y)                                                            \
-    COLS(name, reduction, params, x, y)
+    COLS(name, reduction, params, x, y)                                                            \
+    MATS(name, reduction, params, x, y)
 /* Rows of w elements. What a row does not reach of its 128 lanes folds to nothing: the first Q lanes
  * take the first Q elements, Q being a power of two that is at most w; what comes after them is
  * folded onto them if Q lanes are all that there are after the first fold, else it is taken by the
@@ -406,6 +407,44 @@ typedef unsigned short AnyHalf __attribute__((aligned(1))); /* the bits of a bf1
             }                                                                                      \
         }                                                                                          \
     }
+/* Whole matrices of s elements, with columns of their own. */
+#define MATS(name, reduction, params, x, y)                                                        \
+    INLINE void mats_##name(long n, const long s, const long w, AnyDouble *out,                    \
+                            TILE_LIST(P_, params))                                                 \
+    {                                                                                              \
+        enum { fast = 0 };                                                                         \
+        for (long from = 0; from < n; from += s, out += w) {                                       \
+            double a[DS_PACK];                                                                     \
+            INDEPENDENT for (long j = 0; j < w; j++)                                               \
+            {                                                                                      \
+                const long i = from + j;                                                           \
+                TILE_EACH(L_, params)                                                              \
+                a[j] = combine_##reduction(identity_##reduction(), (double)(x), (double)(y));      \
+            }                                                                                      \
+            for (long at = from + w; at < from + s; at += w) {                                     \
+                INDEPENDENT for (long j = 0; j < w; j++)                                           \
+                {                                                                                  \
+                    const long i = at + j;                                                         \
+                    TILE_EACH(L_, params)                                                          \
+                    a[j] = combine_##reduction(a[j], (double)(x), (double)(y));                    \
+                }                                                                                  \
+            }                                                                                      \
+            for (long j = 0; j < w; j++) out[j] = a[j];                                            \
+        }                                                                                          \
+    }                                                                                              \
+    static void m_##name(long n, long s, long w, AnyDouble *out, TILE_LIST(P_, params))            \
+    {                                                                                              \
+        if (s == 1)                                                                                \
+            mats_##name(n, 1, 1, out, TILE_LIST(A_, params));                                      \
+        else if (s == 9 && w == 3)                                                                 \
+            mats_##name(n, 9, 3, out, TILE_LIST(A_, params));                                      \
+        else if (s == 25 && w == 5)                                                                \
+            mats_##name(n, 25, 5, out, TILE_LIST(A_, params));                                     \
+        else if (s == 49 && w == 7)                                                                \
+            mats_##name(n, 49, 7, out, TILE_LIST(A_, params));                                     \
+        else                                                                                       \
+            mats_##name(n, s, w, out, TILE_LIST(A_, params));                                      \
+    }
 /* Of bools only how many are true counts. */
 INLINE double flags_ANY(double a, long ones, long n)
 {
@@ -443,7 +482,8 @@ INLINE double flags_COUNT(double a, long ones, long n)
             *out++ = flags_##reduction(identity_##reduction(), ones, end - from);                  \
         }                                                                                          \
     }                                                                                              \
-    COLS(name, reduction, params, x, 0)
+    COLS(name, reduction, params, x, 0)                                                            \
+    MATS(name, reduction, params, x, 0)
 #include "codegen/tile/tile.def"
 
 /* ---- storage and the rest -------------------------------------------------------------------- */
@@ -510,6 +550,7 @@ DRAW(rademacher)
         case 2: rows_of##suffix(m, 2, out, vec); break;                                            \
         case 3: rows_of##suffix(m, 3, out, vec); break;                                            \
         case 4: rows_of##suffix(m, 4, out, vec); break;                                            \
+        case 9: rows_of##suffix(m, 9, out, vec); break;                                            \
         default: rows_of##suffix(m, w, out, vec);                                                  \
         }                                                                                          \
         for (long i = m * w; i < n; i++) out[i] = get(vec[m]);                                          \
@@ -520,6 +561,28 @@ DRAW(rademacher)
             const long width = n - from < w ? n - from : w;                                        \
             INDEPENDENT for (long j = 0; j < width; j++) out[from + j] = get(vec[j]);                   \
         }                                                                                          \
+    }                                                                                              \
+    INLINE void cols_of##suffix(long n, const long s, const long w, type *out,                     \
+                                const vec_type *vec)                                               \
+    {                                                                                              \
+        for (long from = 0; from < n; from += s, vec += w) {                                       \
+            for (long at = from; at < from + s; at += w) {                                         \
+                INDEPENDENT for (long j = 0; j < w; j++) out[at + j] = get(vec[j]);                \
+            }                                                                                      \
+        }                                                                                          \
+    }                                                                                              \
+    static void spread_mat##suffix(long n, long s, long w, type *out, const vec_type *vec)         \
+    {                                                                                              \
+        if (s == 1)                                                                                \
+            cols_of##suffix(n, 1, 1, out, vec);                                                    \
+        else if (s == 9 && w == 3)                                                                 \
+            cols_of##suffix(n, 9, 3, out, vec);                                                    \
+        else if (s == 25 && w == 5)                                                                \
+            cols_of##suffix(n, 25, 5, out, vec);                                                   \
+        else if (s == 49 && w == 7)                                                                \
+            cols_of##suffix(n, 49, 7, out, vec);                                                   \
+        else                                                                                       \
+            cols_of##suffix(n, s, w, out, vec);                                                    \
     }
 #define AS_IT_IS(x) (x)
 #define IS_TRUE(x) ((x) != 0)
@@ -537,7 +600,8 @@ static void lanes(double *lanes, double v)
     for (int j = 0; j < DS_LANES; j++) lanes[j] = v;
 }
 
-/* The lanes' own tree: reduce_fold_lanes, inlined. Overwrites them. */
+/* The lanes' own tree: reduce_fold_lanes, inlined; and the aligned tree over n values. Both write
+ * over what they take. */
 #define REDUCE(E, name, arity, types, identity, combine, merge)                                    \
     static double fold_##E(double *lanes)                                                          \
     {                                                                                              \
@@ -549,6 +613,19 @@ static void lanes(double *lanes, double v)
             }                                                                                      \
         }                                                                                          \
         return lanes[0];                                                                           \
+    }                                                                                              \
+    static double tree_##E(long n, AnyDouble *v)                                                   \
+    {                                                                                              \
+        for (long pairs; n > 1; n -= pairs) {                                                      \
+            pairs = n / 2;                                                                         \
+            INDEPENDENT for (long i = 0; i < pairs; i++)                                           \
+            {                                                                                      \
+                const double a = v[2 * i], b = v[2 * i + 1];                                       \
+                v[i] = merge;                                                                      \
+            }                                                                                      \
+            if (n % 2) v[pairs] = v[n - 1];                                                        \
+        }                                                                                          \
+        return v[0];                                                                               \
     }
 #include "frontend/ops.def"
 
@@ -558,9 +635,10 @@ const TileTable TABLE(DS_TILE_LEVEL) = {{
 #define TILE(name, type, params, expr) [TILE_##name] = (TileFn)t_##name,
 #define TILE_RED(name, reduction, params, x, y)                                                    \
     [TILE_RED_##name] = (TileFn)r_##name, [TILE_ROW_##name] = (TileFn)w_##name,                    \
-    [TILE_COL_##name] = (TileFn)c_##name,
+    [TILE_COL_##name] = (TileFn)c_##name, [TILE_MAT_##name] = (TileFn)m_##name,
 #include "codegen/tile/tile.def"
-#define REDUCE(E, name, arity, types, identity, combine, merge) [TILE_FOLD_##E] = (TileFn)fold_##E,
+#define REDUCE(E, name, arity, types, identity, combine, merge)                                    \
+    [TILE_FOLD_##E] = (TileFn)fold_##E, [TILE_TREE_##E] = (TileFn)tree_##E,
 #include "frontend/ops.def"
     [TILE_LOAD_F16] = (TileFn)load_f16,
     [TILE_LOAD_BF16] = (TileFn)load_bf16,
@@ -572,9 +650,12 @@ const TileTable TABLE(DS_TILE_LEVEL) = {{
     [TILE_LANES] = (TileFn)lanes,
     [TILE_SPREAD_ROW] = (TileFn)spread_row,
     [TILE_SPREAD_COL] = (TileFn)spread_col,
+    [TILE_SPREAD_MAT] = (TileFn)spread_mat,
     [TILE_SPREAD_ROW_B] = (TileFn)spread_row_b,
     [TILE_SPREAD_COL_B] = (TileFn)spread_col_b,
+    [TILE_SPREAD_MAT_B] = (TileFn)spread_mat_b,
     [TILE_SPREAD_ROW_D] = (TileFn)spread_row_d,
     [TILE_SPREAD_COL_D] = (TileFn)spread_col_d,
+    [TILE_SPREAD_MAT_D] = (TileFn)spread_mat_d,
     [TILE_FILL_D] = (TileFn)fill_d,
 }};

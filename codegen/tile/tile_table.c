@@ -10,9 +10,10 @@
 const TileInfo tile_info[TILE_OP_COUNT] = {
 #define TYPE_F false
 #define TYPE_B true
-#define TILE(name, type, params, expr) {#name, #params, #expr, NULL, -1, TYPE_##type, -1, -1},
+#define TILE(name, type, params, expr) {#name, #params, #expr, NULL, -1, TYPE_##type, -1, -1, -1},
 #define TILE_RED(name, reduction, params, x, y)                                                    \
-    {#name, #params, #x, #y, RED_##reduction, false, TILE_ROW_##name, TILE_COL_##name},
+    {#name,           #params, #x, #y, RED_##reduction, false, TILE_ROW_##name, TILE_COL_##name,     \
+     TILE_MAT_##name},
 #include "codegen/tile/tile.def"
 };
 

@@ -219,6 +219,7 @@ static inline void rig_rows(Rig *r, RigRows *w)
             1,
             r->numel[t],
             1,
+            1,
             1};
         for (int64_t i = 0; r->active[t] && i < r->numel[t]; i += DS_CHUNK) {
             int64_t left = r->numel[t] - i;

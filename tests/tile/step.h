@@ -167,7 +167,7 @@ static inline void world_phase(const World *w, const WorldBuilt *b, int phase)
     for (size_t i = 0; i < w->n; i++) {
         ExecTensor *t = &w->x.tensors[i];
         tensors[i] = (DsTensorRow){
-            {w->x.global, w->x.group[t->group], w->cls[i], t->block}, t->ptr, 1, t->numel, 1, 1};
+            {w->x.global, w->x.group[t->group], w->cls[i], t->block}, t->ptr, 1, t->numel, 1, 1, 1};
         for (size_t r = first[i]; r < first[i + 1]; r++) {
             int64_t at = (int64_t)(r - first[i]) * DS_CHUNK, left = t->numel - at;
             rows[r] = ds_flat_row((int64_t)i, at, left < DS_CHUNK ? left : DS_CHUNK);

@@ -2,8 +2,8 @@
  * through selector, tile C and libtcc (or a C compiler), against the interpreter, bit for bit.
  *
  * Values of every rate, reductions to every rate, guards, draws, states of every rate, mixed storage;
- * shapes of one row, one column, odd, more than 4096 columns, several matrices, short last blocks;
- * misaligned memory. A failure prints the module.
+ * shapes of one row, one column, odd, more than 4096 columns, several matrices, many small ones,
+ * short last blocks; misaligned memory. A failure prints the module.
  *
  *     test_views c 500 7              500 modules from seed 7, every ISA level that runs here
  *     test_views cc 20 7 gcc -O2      standalone C
@@ -277,6 +277,10 @@ static const SceneShape shapes[] = {
     {2, {37, 5}}, {2, {1, 700}},  {2, {300, 1}}, {3, {3, 20, 33}},  {2, {19, 4100}}, {2, {0, 7}},
     {1, {385}},   {2, {34, 384}}, {2, {5, 385}}, {3, {2, 17, 129}}, {2, {1, 9000}},  {2, {700, 3}},
     {0, {0}},     {2, {3, 8192}}, {2, {40, 64}}, {3, {5, 1, 16}},   {1, {4097}},     {2, {2, 2}},
+    /* Batches of matrices, several of which are a row of the table; the last row short, or alone. */
+    {3, {600, 3, 3}}, {3, {5000, 1, 1}}, {3, {30, 20, 19}}, {3, {200, 7, 7}}, {3, {2, 2, 3}},
+    {3, {900, 1, 5}}, {3, {300, 16, 1}}, {3, {11, 16, 24}}, {3, {3, 5, 77}},  {3, {1, 3, 3}},
+    {3, {257, 4, 4}}, {3, {33, 5, 25}},  {3, {17, 1, 384}}, {3, {4097, 1, 2}},
     {2, {16, 4110}}};
 enum { NSHAPES = sizeof shapes / sizeof *shapes };
 

@@ -195,7 +195,8 @@ static inline Scene scene_new(Arena *a, const Plan *p, const Variant *const *var
                                      scene_rows_of(&d),
                                      flat ? d.numel : d.cols,
                                      flat ? 1 : d.mats,
-                                     flat ? 1 : d.tiles};
+                                     flat ? 1 : d.tiles,
+                                     d.packs};
     }
     s.x.by_name = by_name;
     scene_scalars(&s);
@@ -311,13 +312,13 @@ static inline void scene_join_vector(const Scene *s, const SceneRows *w, const P
         else if (r->from == FROM_VECTOR)
             b[k] = scene_array(s, r, op, i, k * (view_length(d, r->arg_rate) / n),
                                view_length(d, r->arg_rate) / n);
-        else if (r->rate == RATE_MATRIX)
+        else if (r->rate == RATE_MATRIX && d->packs == 1)
             b[k] = reduce_tree(op,
                                w->partial +
                                    ((int64_t)w->first[i] + k * d->tiles * d->strips) * w->npartial +
                                    r->partial,
                                (size_t)(d->tiles * d->strips), (size_t)w->npartial, NULL);
-        else if (!(r->rate & AXIS_COL))
+        else if (r->rate != RATE_MATRIX && !(r->rate & AXIS_COL))
             b[k] = reduce_tree(op, b + k, (size_t)d->strips, (size_t)n, NULL);
     }
     if (!(r->rate & AXIS_COL) || !in) return;
