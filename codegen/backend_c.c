@@ -131,7 +131,7 @@ typedef struct Image {
     void *functions[];
 } Image;
 
-/* Compiles `text` with the operators in `uses` (may be NULL) and the functions that it calls. */
+/* Compiles `text` with the operators in `uses` and the functions that it calls. */
 static Image *compile(const Plan *p, const char *text, const TileUses *uses, TileLevel level,
                       size_t functions, StrBuf *why)
 {
@@ -140,7 +140,7 @@ static Image *compile(const Plan *p, const char *text, const TileUses *uses, Til
     size_t n = 0;
     char err[1024];
     if (!symbols || !image) return NULL;
-    for (int op = 0; uses && op < TILE_OP_COUNT; op++) {
+    for (int op = 0; op < TILE_OP_COUNT; op++) {
         StrBuf name = {.arena = why->arena};
         if (!uses->op[op]) continue;
         tile_uses_name(&name, op);
@@ -194,13 +194,14 @@ static bool build_variant(const Plan *p, const Variant *v, const BackendOptions 
 static bool build_scalars(const Plan *p, const BackendOptions *o, BuiltScalars *out, StrBuf *why)
 {
     TileLevel level;
+    TileUses uses = {0};
     StrBuf text = {.arena = why->arena};
     if (refuse_f64(p, why) || !find_level(o, &level, why)) return false;
-    emit_tile_scalars(&text, p, IR_NONE, true);
+    emit_tile_scalars(&text, p, IR_NONE, true, &uses);
     /* Before the image, which an arena without memory would jump away from. */
     uint32_t n;
     const char **names = emit_all_names(why->arena, p, "", &n);
-    Image *image = compile(p, text.text ? text.text : "", NULL, level, n, why);
+    Image *image = compile(p, text.text ? text.text : "", &uses, level, n, why);
     if (!image) return false;
     for (uint32_t i = 0; i < n; i++) image->functions[i] = tcc_image_symbol(&image->code, names[i]);
     *out = emit_all_built(p, image->functions, image);

@@ -55,7 +55,7 @@ static void put_args(const Emitter *e, const TileCall *c)
     sb_puts(e->out, ");\n");
 }
 
-static const char *op_name(int op)
+const char *tile_op_name(int op)
 {
     static const char *const others[] = {[TILE_LOAD_F16] = "load_f16",
                                          [TILE_LOAD_BF16] = "load_bf16",
@@ -74,7 +74,14 @@ static const char *op_name(int op)
                                          [TILE_SPREAD_ROW_D] = "spread_row_d",
                                          [TILE_SPREAD_COL_D] = "spread_col_d",
                                          [TILE_SPREAD_MAT_D] = "spread_mat_d",
-                                         [TILE_FILL_D] = "fill_d"};
+                                         [TILE_FILL_D] = "fill_d",
+                                         [TILE_COPY_D] = "copy_d",
+                                         [TILE_WIDEN] = "widen",
+                                         [TILE_NARROW] = "narrow",
+                                         [TILE_BYTES] = "bytes",
+#define TILE_WIDE(E, types) [TILE_WIDE_##E] = "wide_" #E,
+#include "codegen/tile/wide.def"
+    };
     return tile_info[op].name ? tile_info[op].name : others[op];
 }
 
@@ -83,7 +90,7 @@ static const char *op_name(int op)
 static void emit_op(const Emitter *e, const TileCall *c)
 {
     tile_use(e, c->op);
-    sb_printf(e->out, "t_%s(k, ", op_name(c->op));
+    sb_printf(e->out, "t_%s(k, ", tile_op_name(c->op));
     put_tile(e, c->out[0]);
     put_args(e, c);
 }
@@ -131,14 +138,14 @@ static void emit_choice(const Emitter *e, const TileCall *c)
         int op = ins->dtype == DT_BOOL ? TILE_fill_c : TILE_fill_s;
         tile_use(e, op);
         sb_printf(e->out, "            if (%sv%u) t_%s(k, r%u, v%u);\n", i ? "!" : "",
-                  (unsigned)c->cond, op_name(op), (unsigned)reg, (unsigned)c->args[i]);
+                  (unsigned)c->cond, tile_op_name(op), (unsigned)reg, (unsigned)c->args[i]);
     }
 }
 
 static void emit_load(const Emitter *e, const TileCall *c)
 {
     tile_use(e, c->op);
-    sb_printf(e->out, "            t_%s(k, ", op_name(c->op));
+    sb_printf(e->out, "            t_%s(k, ", tile_op_name(c->op));
     put_tile(e, c->out[0]);
     sb_printf(e->out, ", e%u);\n", (unsigned)c->elem);
 }
@@ -152,10 +159,10 @@ static void emit_store(const Emitter *e, const TileCall *c)
     if (!tile && c->op != TILE_fill_s) {
         tile_use(e, TILE_fill_s);
         sb_printf(e->out, "{ t_fill_s(k, r%u, v%u); t_%s(k, e%u, r%u); }\n", (unsigned)c->reg,
-                  (unsigned)c->args[0], op_name(c->op), (unsigned)c->elem, (unsigned)c->reg);
+                  (unsigned)c->args[0], tile_op_name(c->op), (unsigned)c->elem, (unsigned)c->reg);
         return;
     }
-    sb_printf(e->out, "t_%s(k, e%u", op_name(c->op), (unsigned)c->elem);
+    sb_printf(e->out, "t_%s(k, e%u", tile_op_name(c->op), (unsigned)c->elem);
     put_args(e, c);
 }
 
@@ -163,7 +170,7 @@ static void emit_store(const Emitter *e, const TileCall *c)
 static void emit_draw(const Emitter *e, const TileCall *c)
 {
     tile_use(e, c->op);
-    sb_printf(e->out, "            t_%s(k, ", op_name(c->op));
+    sb_printf(e->out, "            t_%s(k, ", tile_op_name(c->op));
     put_tile(e, c->out[0]);
     tile_emit_args(e, c, "");
     sb_printf(e->out, ", %uu, %s);\n", (unsigned)c->elem,
@@ -180,7 +187,7 @@ static void emit_reduce(const Emitter *e, const TileCall *c)
     sb_puts(e->out, "            ");
     if (tile_reduce_guard(e, c->reduce) != IR_NONE)
         sb_printf(e->out, "if (v%u) ", (unsigned)tile_reduce_guard(e, c->reduce));
-    sb_printf(e->out, "r_%s(k, l%u", op_name(c->op), (unsigned)c->reduce);
+    sb_printf(e->out, "r_%s(k, l%u", tile_op_name(c->op), (unsigned)c->reduce);
     put_args(e, c);
 }
 
@@ -465,10 +472,12 @@ static void declare_other(StrBuf *out, int op)
                          : is_spread(op, &matrices)
                              ? matrices ? "long, long, long, void *, const void *"
                                         : "long, long, void *, const void *"
+                         : op > TILE_BYTES
+                             ? "long, void *, const void *, const void *, const void *"
                          : op >= TILE_NORMAL && op <= TILE_RADEMACHER
                              ? "long, void *, double, double, unsigned, long"
                              : "long, void *, const void *";
-    sb_printf(out, "void t_%s(%s);\n", op_name(op), params);
+    sb_printf(out, "void t_%s(%s);\n", tile_op_name(op), params);
 }
 
 static void declare_functions(StrBuf *out, const char *text)
@@ -507,7 +516,7 @@ void tile_uses_name(StrBuf *out, int op)
         sb_printf(out, "%c_%s", letter, tile_info[k].name);
     else
         sb_printf(out, "%c_%s", tile_info[op].name && tile_info[op].reduce >= 0 ? 'r' : 't',
-                  op_name(op));
+                  tile_op_name(op));
 }
 
 void emit_tile_kernels(StrBuf *out, const Plan *p, const Variant *v, TileUses *uses)
@@ -525,7 +534,7 @@ void emit_tile_kernels(StrBuf *out, const Plan *p, const Variant *v, TileUses *u
     sb_puts(out, body.text ? body.text : "");
 }
 
-void emit_tile_scalars(StrBuf *out, const Plan *p, uint32_t body_only, bool types)
+void emit_tile_scalars(StrBuf *out, const Plan *p, uint32_t body_only, bool types, TileUses *uses)
 {
     StrBuf body = {.arena = out->arena};
     for (uint32_t i = 0; i < p->nprograms + p->ncommit; i++) {
@@ -543,18 +552,19 @@ void emit_tile_scalars(StrBuf *out, const Plan *p, uint32_t body_only, bool type
         if (body_only != IR_NONE && vp->body != body_only) continue;
         sb_puts(&name, "void ");
         emit_vector_name(&name, p, vp);
-        emit_vector_function(&body, p, vp, name.text, &emit_vectors_tile);
+        emit_vector_tile_function(&body, p, vp, name.text, uses);
     }
     if (types && p->nvprograms + p->nvcommit) sb_puts(out, head);
     declare_functions(out, body.text ? body.text : "");
+    declare_operators(out, uses);
     sb_puts(out, body.text ? body.text : "");
 }
 
 bool emit_tile_c(const Plan *p, const Variant *v, StrBuf *text)
 {
-    TileUses uses = {0};
+    TileUses kernels = {0}, programs = {0};
     if (p->m->compute_f64) return false;
-    emit_tile_kernels(text, p, v, &uses);
-    emit_tile_scalars(text, p, v->body, false);
+    emit_tile_kernels(text, p, v, &kernels);
+    emit_tile_scalars(text, p, v->body, false, &programs);
     return true;
 }

@@ -79,6 +79,7 @@ static inline void tile_use(const Emitter *e, int op)
 {
     e->uses->op[op] = true;
 }
+const char *tile_op_name(int op); /* without its letter: "axpby", "spread_row" */
 void tile_emit_call(const Emitter *e, const TileCall *c);
 /* Whether the kernel reads or writes the element slot or temporary, and the bytes of an element. */
 bool tile_touches(const Emitter *e, uint32_t elem);

@@ -151,6 +151,45 @@ void reduce_merge_array(ReduceOp op, double *to, const double *from, size_t n)
     case RED_COUNT_: break;
     }
 }
+/* A run of at most DS_LANES values has one in each of its lanes; what the others would fold to is
+ * left out. */
+#define REDUCE(ENUM, name, arity, types, identity, combine, merge)                                 \
+    static void runs_##ENUM(const double *xs, const double *ys, size_t n, size_t count, double *out) \
+    {                                                                                              \
+        double lanes[DS_LANES];                                                                    \
+        size_t top = 1;                                                                            \
+        while (top < n) top *= 2;                                                                  \
+        for (size_t k = 0; k < count; k++, xs += n, ys += n) {                                     \
+            for (size_t j = 0; j < n; j++) {                                                       \
+                const double a = identity, x = xs[j], y = ys[j];                                   \
+                (void)y;                                                                           \
+                lanes[j] = combine;                                                                \
+            }                                                                                      \
+            size_t used = n;                                                                       \
+            for (size_t half = top / 2; half > 0; used = half, half /= 2)                          \
+                for (size_t j = 0; j + half < used; j++) {                                         \
+                    const double a = lanes[j], b = lanes[j + half];                                \
+                    lanes[j] = merge;                                                              \
+                }                                                                                  \
+            out[k] = lanes[0];                                                                     \
+        }                                                                                          \
+    }
+#include "frontend/ops.def"
+
+void reduce_runs(ReduceOp op, const double *x, const double *y, size_t n, size_t count, double *out)
+{
+    if (n == 0 || n > DS_LANES) {
+        for (size_t k = 0; k < count; k++)
+            out[k] = reduce_vector(op, x + k * n, y ? y + k * n : NULL, n, NULL);
+        return;
+    }
+    switch (op) {
+#define REDUCE(ENUM, name, arity, types, identity, combine, merge)                                 \
+    case RED_##ENUM: runs_##ENUM(x, y ? y : x, n, count, out); break;
+#include "frontend/ops.def"
+    case RED_COUNT_: break;
+    }
+}
 /* clang-format on */
 
 /* ---- tiles ----------------------------------------------------------------------------------- */

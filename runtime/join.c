@@ -60,10 +60,15 @@ static VectorArg vector_arg(const OptEntry *e, uint32_t live, const PlanReduce *
 
 static void fill_arg(const VectorArg *a, size_t first, size_t count, double *out)
 {
+    const float *f32 = a->at;
+    if (a->at && a->type == DT_F32 && a->each <= 1) {
+        for (size_t i = 0; i < count; i++) out[i] = (double)f32[first + i];
+        return;
+    }
     for (size_t i = 0; i < count; i++) {
         size_t k = a->each > 1 ? (first + i) / a->each : first + i;
         out[i] = !a->at              ? a->value
-                 : a->type == DT_F32 ? (double)((const float *)a->at)[k]
+                 : a->type == DT_F32 ? (double)f32[k]
                  : a->type == DT_F64 ? ((const double *)a->at)[k]
                                      : (double)((const unsigned char *)a->at)[k];
     }
@@ -85,6 +90,22 @@ static double join_vector(const OptEntry *e, uint32_t live, const PlanReduce *r,
     if (reduce_info[op].arity > 1)
         a.y = vector_arg(e, live, r, r->vec2, r->vec2_type, r->vec2_rate, r->arg2);
     return reduce_filled(op, n, fill_args, &a);
+}
+
+/* Matrices [first, end) of a vector of which each has `length` values. */
+static void join_vectors(const OptEntry *e, uint32_t live, const PlanReduce *r, ReduceOp op,
+                         size_t first, size_t end, size_t length, double *to)
+{
+    double x[DS_CHUNK], y[DS_CHUNK];
+    bool two = reduce_info[op].arity > 1;
+    VectorArgs a = {.x = vector_arg(e, live, r, r->vec, r->vec_type, r->vec_rate, r->arg)};
+    if (two) a.y = vector_arg(e, live, r, r->vec2, r->vec2_type, r->vec2_rate, r->arg2);
+    for (size_t n; first < end; first += n) {
+        n = end - first < DS_CHUNK / length ? end - first : DS_CHUNK / length;
+        fill_arg(&a.x, first * length, n * length, x);
+        if (two) fill_arg(&a.y, first * length, n * length, y);
+        reduce_runs(op, x, two ? y : NULL, length, n, to + first);
+    }
 }
 
 static double join_tensor(const OptEntry *e, uint32_t live, const PlanReduce *r, ReduceOp op)
@@ -261,6 +282,10 @@ static void join_matrices(const OptEntry *e, uint32_t live, const PlanReduce *r,
     size_t end = first + part_of((size_t)d->mats, first),
            length = r->from == FROM_VECTOR ? (size_t)(view_length(d, r->arg_rate) / d->mats)
                                            : (size_t)(d->tiles * d->strips);
+    if (r->from == FROM_VECTOR && length <= DS_CHUNK) {
+        join_vectors(e, live, r, op, first, end, length, to);
+        return;
+    }
     for (size_t m = first; m < end; m++)
         to[m] = r->from == FROM_VECTOR ? join_vector(e, live, r, op, m * length, length)
                                        : join_rows(e, l, r, op, m * length, length);

@@ -45,6 +45,12 @@ typedef enum TileOp {
     TILE_SPREAD_COL_D,
     TILE_SPREAD_MAT_D,
     TILE_FILL_D, /* (n, double *out, double v) */
+    TILE_COPY_D, /* (n, double *out, const double *in) */
+    TILE_WIDEN,  /* (n, double *out, const float *in) */
+    TILE_NARROW, /* (n, float *out, const double *in) */
+    TILE_BYTES,  /* (n, unsigned char *out, const int *in) */
+#define TILE_WIDE(E, types) TILE_WIDE_##E,
+#include "codegen/tile/wide.def"
 /* Reductions of such tiles, with the params of their row of tile.def. Rows: (n, w, double *out, …):
  * each row's own 128 lanes, folded. Columns: (n, w, double *acc, …): acc[i % w] takes element i, in
  * order. Columns of whole matrices: (n, s, w, double *out, …), from the identity on. */

@@ -345,6 +345,8 @@ typedef unsigned short AnyHalf __attribute__((aligned(1))); /* the bits of a bf1
         case 2: rows_##name(m, 2, 2, out, TILE_LIST(A_, params)); break;                           \
         case 3: rows_##name(m, 3, 2, out, TILE_LIST(A_, params)); break;                           \
         case 4: rows_##name(m, 4, 4, out, TILE_LIST(A_, params)); break;                           \
+        case 9: rows_##name(m, 9, 8, out, TILE_LIST(A_, params)); break;                           \
+        case 16: rows_##name(m, 16, 16, out, TILE_LIST(A_, params)); break;                        \
         default:                                                                                   \
             if (w < 8)                                                                             \
                 rows_##name(m, w, 4, out, TILE_LIST(A_, params));                                  \
@@ -590,6 +592,25 @@ SPREAD(, AnyFloat, AnyFloat, AS_IT_IS)
 SPREAD(_b, int, unsigned char, IS_TRUE)
 SPREAD(_d, int, AnyDouble, IS_TRUE)
 
+CONVERT(copy_d, AnyDouble, AnyDouble, AS_IT_IS)
+CONVERT(widen, AnyDouble, AnyFloat, (double))
+CONVERT(narrow, AnyFloat, AnyDouble, (float))
+CONVERT(bytes, unsigned char, int, IS_TRUE)
+
+#define WIDE_NUM AnyDouble
+#define WIDE_CMP int
+#define WIDE_SELECT AnyDouble
+#define CHOICE_NUM AnyDouble
+#define CHOICE_CMP AnyDouble
+#define CHOICE_SELECT int
+#define TILE_WIDE(E, types)                                                                        \
+    static void wide_##E(long n, WIDE_##types *out, const CHOICE_##types *a, const AnyDouble *b,   \
+                         const AnyDouble *c)                                                       \
+    {                                                                                              \
+        INDEPENDENT for (long i = 0; i < n; i++) out[i] = fn64_##E(a[i], b[i], c[i]);              \
+    }
+#include "codegen/tile/wide.def"
+
 static void fill_d(long n, AnyDouble *out, double v)
 {
     for (long i = 0; i < n; i++) out[i] = v;
@@ -658,4 +679,10 @@ const TileTable TABLE(DS_TILE_LEVEL) = {{
     [TILE_SPREAD_COL_D] = (TileFn)spread_col_d,
     [TILE_SPREAD_MAT_D] = (TileFn)spread_mat_d,
     [TILE_FILL_D] = (TileFn)fill_d,
+    [TILE_COPY_D] = (TileFn)copy_d,
+    [TILE_WIDEN] = (TileFn)widen,
+    [TILE_NARROW] = (TileFn)narrow,
+    [TILE_BYTES] = (TileFn)bytes,
+#define TILE_WIDE(E, types) [TILE_WIDE_##E] = (TileFn)wide_##E,
+#include "codegen/tile/wide.def"
 }};
