@@ -23,6 +23,12 @@
 #else
 #define INDEPENDENT _Pragma("GCC ivdep")
 #endif
+/* Short loops that become vectors only if they are not unrolled before. */
+#ifdef __clang__
+#define ROLLED INDEPENDENT
+#else
+#define ROLLED INDEPENDENT _Pragma("GCC unroll 1")
+#endif
 #define INLINE static inline __attribute__((always_inline, unused))
 
 /* ---- the operators of ops.def as functions of floats ----------------------------------------- */
@@ -338,8 +344,41 @@ typedef unsigned short AnyHalf __attribute__((aligned(1))); /* the bits of a bf1
             out[r] = lanes[0];                                                                     \
         }                                                                                          \
     }                                                                                              \
+    /* P >= w lanes, of which those from w on hold the identity. Returns where rows are left. */   \
+    INLINE long padded_##name(long n, const long w, const long P, AnyDouble *out,                  \
+                              TILE_LIST(P_, params))                                               \
+    {                                                                                              \
+        enum { fast = 0 };                                                                         \
+        long from = 0;                                                                             \
+        for (; from + P <= n; from += w) {                                                         \
+            double lanes[DS_LANES];                                                                \
+            ROLLED for     (long j = 0; j < P; j++)                                               \
+            {                                                                                      \
+                const long i = from + j;                                                           \
+                TILE_EACH(L_, params)                                                              \
+                const double first =                                                               \
+                    combine_##reduction(identity_##reduction(), (double)(x), (double)(y));         \
+                lanes[j] = j < w ? first : identity_##reduction();                                 \
+            }                                                                                      \
+            for (long half = P / 2; half > 0; half /= 2)                                           \
+                for (long j = 0; j < half; j++)                                                    \
+                    lanes[j] = merge_##reduction(lanes[j], lanes[j + half]);                       \
+            *out++ = lanes[0];                                                                     \
+        }                                                                                          \
+        return from;                                                                               \
+    }                                                                                              \
     static void some_##name(long m, long w, AnyDouble *out, TILE_LIST(P_, params))                 \
     {                                                                                              \
+        const long at = w <= 4 || w == 9 ? 0                                                       \
+                        : w <= 8         ? padded_##name(m * w, w, 8, out, TILE_LIST(A_, params))  \
+                        : w < 16         ? padded_##name(m * w, w, 16, out, TILE_LIST(A_, params)) \
+                        : w == 16        ? 0                                                       \
+                        : w < 32         ? padded_##name(m * w, w, 32, out, TILE_LIST(A_, params)) \
+                        : w == 32        ? 0                                                       \
+                        : w < 64         ? padded_##name(m * w, w, 64, out, TILE_LIST(A_, params)) \
+                                         : 0;                                                      \
+        m -= at / w;                                                                               \
+        out += at / w;                                                                             \
         switch (w) {                                                                               \
         case 1: rows_##name(m, 1, 1, out, TILE_LIST(A_, params)); break;                           \
         case 2: rows_##name(m, 2, 2, out, TILE_LIST(A_, params)); break;                           \
@@ -349,17 +388,17 @@ typedef unsigned short AnyHalf __attribute__((aligned(1))); /* the bits of a bf1
         case 16: rows_##name(m, 16, 16, out, TILE_LIST(A_, params)); break;                        \
         default:                                                                                   \
             if (w < 8)                                                                             \
-                rows_##name(m, w, 4, out, TILE_LIST(A_, params));                                  \
+                rows_##name(m, w, 4, out, TILE_LIST(T_, params));                                  \
             else if (w < 16)                                                                       \
-                rows_##name(m, w, 8, out, TILE_LIST(A_, params));                                  \
+                rows_##name(m, w, 8, out, TILE_LIST(T_, params));                                  \
             else if (w < 32)                                                                       \
-                rows_##name(m, w, 16, out, TILE_LIST(A_, params));                                 \
+                rows_##name(m, w, 16, out, TILE_LIST(T_, params));                                 \
             else if (w < 64)                                                                       \
-                rows_##name(m, w, 32, out, TILE_LIST(A_, params));                                 \
+                rows_##name(m, w, 32, out, TILE_LIST(T_, params));                                 \
             else if (w < DS_LANES)                                                                 \
-                rows_##name(m, w, 64, out, TILE_LIST(A_, params));                                 \
+                rows_##name(m, w, 64, out, TILE_LIST(T_, params));                                 \
             else                                                                                   \
-                rows_##name(m, w, DS_LANES, out, TILE_LIST(A_, params));                           \
+                rows_##name(m, w, DS_LANES, out, TILE_LIST(T_, params));                           \
         }                                                                                          \
     }                                                                                              \
     static void w_##name(long n, long w, AnyDouble *out, TILE_LIST(P_, params))                    \
@@ -438,6 +477,12 @@ typedef unsigned short AnyHalf __attribute__((aligned(1))); /* the bits of a bf1
     {                                                                                              \
         if (s == 1)                                                                                \
             mats_##name(n, 1, 1, out, TILE_LIST(A_, params));                                      \
+        else if (w == 1)                                                                           \
+            mats_##name(n, s, 1, out, TILE_LIST(A_, params));                                      \
+        else if (w == 2)                                                                           \
+            mats_##name(n, s, 2, out, TILE_LIST(A_, params));                                      \
+        else if (w == 4)                                                                           \
+            mats_##name(n, s, 4, out, TILE_LIST(A_, params));                                      \
         else if (s == 9 && w == 3)                                                                 \
             mats_##name(n, 9, 3, out, TILE_LIST(A_, params));                                      \
         else if (s == 25 && w == 5)                                                                \
@@ -538,24 +583,31 @@ DRAW(rademacher)
 /* ---- vectors --------------------------------------------------------------------------------- */
 
 #define SPREAD(suffix, type, vec_type, get)                                                          \
-    INLINE void rows_of##suffix(long m, const long w, type *out, const vec_type *vec)              \
+    /* Of P >= w values that are written the next row's take the place of those from w on. */      \
+    INLINE long rows_over##suffix(long n, const long w, const long P, type *out,                   \
+                                  const vec_type *vec)                                             \
     {                                                                                              \
-        for (long r = 0; r < m; r++) {                                                             \
-            INDEPENDENT for (long j = 0; j < w; j++) out[r * w + j] = get(vec[r]);                      \
+        long r = 0;                                                                                \
+        for (; r * w + P <= n; r++) {                                                              \
+            const type one = get(vec[r]);                                                          \
+            INDEPENDENT for (long j = 0; j < P; j++) out[r * w + j] = one;                         \
         }                                                                                          \
+        return r;                                                                                  \
     }                                                                                              \
     static void spread_row##suffix(long n, long w, type *out, const vec_type *vec)                 \
     {                                                                                              \
-        const long m = n / w;                                                                      \
-        switch (w) {                                                                               \
-        case 1: rows_of##suffix(m, 1, out, vec); break;                                            \
-        case 2: rows_of##suffix(m, 2, out, vec); break;                                            \
-        case 3: rows_of##suffix(m, 3, out, vec); break;                                            \
-        case 4: rows_of##suffix(m, 4, out, vec); break;                                            \
-        case 9: rows_of##suffix(m, 9, out, vec); break;                                            \
-        default: rows_of##suffix(m, w, out, vec);                                                  \
+        long r = w == 1    ? rows_over##suffix(n, 1, 1, out, vec)                                  \
+                 : w == 2  ? rows_over##suffix(n, 2, 2, out, vec)                                  \
+                 : w == 3  ? rows_over##suffix(n, 3, 3, out, vec)                                  \
+                 : w <= 4  ? rows_over##suffix(n, 4, 4, out, vec)                                  \
+                 : w <= 8  ? rows_over##suffix(n, w, 8, out, vec)                                  \
+                 : w <= 16 ? rows_over##suffix(n, w, 16, out, vec)                                 \
+                           : 0;                                                                    \
+        for (; r * w < n; r++) {                                                                   \
+            const long width = n - r * w < w ? n - r * w : w;                                      \
+            const type one = get(vec[r]);                                                          \
+            INDEPENDENT for (long j = 0; j < width; j++) out[r * w + j] = one;                     \
         }                                                                                          \
-        for (long i = m * w; i < n; i++) out[i] = get(vec[m]);                                          \
     }                                                                                              \
     static void spread_col##suffix(long n, long w, type *out, const vec_type *vec)                 \
     {                                                                                              \
@@ -564,8 +616,7 @@ DRAW(rademacher)
             INDEPENDENT for (long j = 0; j < width; j++) out[from + j] = get(vec[j]);                   \
         }                                                                                          \
     }                                                                                              \
-    INLINE void cols_of##suffix(long n, const long s, const long w, type *out,                     \
-                                const vec_type *vec)                                               \
+    INLINE void cols_of##suffix(long n, const long s, const long w, type *out, const vec_type *vec)\
     {                                                                                              \
         for (long from = 0; from < n; from += s, vec += w) {                                       \
             for (long at = from; at < from + s; at += w) {                                         \
@@ -573,16 +624,34 @@ DRAW(rademacher)
             }                                                                                      \
         }                                                                                          \
     }                                                                                              \
+    INLINE void cols_over##suffix(long n, const long s, const long w, const long P, type *out,     \
+                                  const vec_type *vec)                                             \
+    {                                                                                              \
+        const vec_type *end = vec + n / s * w;                                                     \
+        long from = 0;                                                                             \
+        for (; from + s + P <= n && vec + P <= end; from += s, vec += w) {                         \
+            type some[16];                                                                         \
+            for (long j = 0; j < P; j++) some[j] = get(vec[j]);                                    \
+            for (long at = from; at < from + s; at += w) {                                         \
+                INDEPENDENT for (long j = 0; j < P; j++) out[at + j] = some[j];                    \
+            }                                                                                      \
+        }                                                                                          \
+        cols_of##suffix(n - from, s, w, out + from, vec);                                          \
+    }                                                                                              \
     static void spread_mat##suffix(long n, long s, long w, type *out, const vec_type *vec)         \
     {                                                                                              \
         if (s == 1)                                                                                \
             cols_of##suffix(n, 1, 1, out, vec);                                                    \
         else if (s == 9 && w == 3)                                                                 \
-            cols_of##suffix(n, 9, 3, out, vec);                                                    \
-        else if (s == 25 && w == 5)                                                                \
-            cols_of##suffix(n, 25, 5, out, vec);                                                   \
-        else if (s == 49 && w == 7)                                                                \
-            cols_of##suffix(n, 49, 7, out, vec);                                                   \
+            cols_over##suffix(n, 9, 3, 4, out, vec);                                               \
+        else if (w == 2)                                                                           \
+            cols_over##suffix(n, s, 2, 2, out, vec);                                               \
+        else if (w <= 4)                                                                           \
+            cols_over##suffix(n, s, w, 4, out, vec);                                               \
+        else if (w <= 8)                                                                           \
+            cols_over##suffix(n, s, w, 8, out, vec);                                               \
+        else if (w <= 16)                                                                          \
+            cols_over##suffix(n, s, w, 16, out, vec);                                              \
         else                                                                                       \
             cols_of##suffix(n, s, w, out, vec);                                                    \
     }
