@@ -19,7 +19,8 @@ static const SceneShape cuda_shapes[] = {
     {2, {37, 5}},      {1, {0}},        {2, {34, 384}}, {1, {129}},      {3, {3, 20, 33}},
     {2, {1, 4100}},    {2, {300, 1}},   {0, {0}},       {2, {19, 4100}}, {1, {8200}},
     {3, {2, 17, 129}}, {2, {3, 8192}},  {3, {5, 1, 16}}, {2, {700, 3}},  {2, {2, 2}},
-    {2, {1, 700}},     {2, {40, 64}},   {1, {4097}}};
+    {2, {1, 700}},     {2, {40, 64}},   {1, {4097}},
+    {3, {70, 3, 3}},   {3, {150, 1, 1}}, {3, {9, 7, 7}}};
 enum { CUDA_SHAPES = sizeof cuda_shapes / sizeof *cuda_shapes };
 
 /* The functions of the generated header. */
@@ -162,7 +163,9 @@ static inline Scene cuda_scene(Arena *a, const Plan *p, const Variant *const *va
     SceneShape *shapes = ARENA_ARRAY(a, SceneShape, n + 1);
     for (size_t i = 0; i < n; i++) shapes[i] = cuda_shapes[(first + i) % CUDA_SHAPES];
     scene_seed = 42;
-    return scene_new(a, p, variants, shapes, n);
+    Scene s = scene_new(a, p, variants, shapes, n);
+    for (size_t i = 0; i < n; i++) s.dims[i].packs = 1; /* on the device, every tile is a row */
+    return s;
 }
 
 static inline void cuda_run(void *library, const CudaModule *m, size_t first, size_t n,

@@ -82,10 +82,11 @@ static void check_factored_tensor(Bound *b, size_t t, const double *old_r, const
 
 static void check_factored(void)
 {
-    enum { T = 8 };
-    static const Shape shapes[T] = {{2, {5, 7}}, {3, {3, 5, 7}}, {2, {1, 300}},  {2, {300, 1}},
-                                    {1, {6}},    {0, {0}},       {2, {3, 4099}}, {3, {2, 0, 5}}};
-    static const char *const names[T] = {"a", "b", "c", "d", "e", "f", "g", "h"};
+    enum { T = 10 };
+    static const Shape shapes[T] = {{2, {5, 7}},     {3, {3, 5, 7}}, {2, {1, 300}},  {2, {300, 1}},
+                                    {1, {6}},        {0, {0}},       {2, {3, 4099}}, {3, {2, 0, 5}},
+                                    {3, {500, 3, 3}}, {3, {4097, 1, 1}}};
+    static const char *const names[T] = {"a", "b", "c", "d", "e", "f", "g", "h", "i", "j"};
     static Bound b;
     static double r[T][5000], c[T][10000];
     Arena a = {0};

@@ -3,7 +3,7 @@
 #define TESTS_IR_INTERP_TEST_H
 #include "tree_ref.h"
 
-enum { MAX_TENSORS = 8, MAX_ELEM = 16, MAX_GROUPS = 3, MAX_SLOTS = 32 };
+enum { MAX_TENSORS = 10, MAX_ELEM = 16, MAX_GROUPS = 3, MAX_SLOTS = 32 };
 
 typedef struct Bound {
     IrModule *m;

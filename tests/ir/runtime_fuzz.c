@@ -153,10 +153,11 @@ static void random_case(Arena *a, Case *c)
     static const int64_t some_sizes[] = {0, 1, 63, 127, 128, 129, 1000, 4096, 4097, 9000};
     static const Shape some_shapes[] = {
         {2, {1, 300}}, {2, {300, 1}},     {3, {3, 17, 5}}, {2, {33, 260}},  {2, {18, 4097}},
-        {0, {0}},      {4, {2, 3, 4, 5}}, {2, {0, 7}},     {2, {100, 100}}, {3, {2, 1, 4200}}};
+        {0, {0}},      {4, {2, 3, 4, 5}}, {2, {0, 7}},     {2, {100, 100}}, {3, {2, 1, 4200}},
+        {4, {40, 30, 3, 3}}, {3, {5000, 1, 1}}, {3, {20, 16, 24}}, {3, {70, 7, 7}}};
     for (int t = 0; t < T; t++) {
         c->shape[t] = (Shape){1, {some_sizes[pick(pick(4) ? 7 : 10)]}};
-        if ((random_kinds & RANDOM_VECTORS) && pick(3)) c->shape[t] = some_shapes[pick(10)];
+        if ((random_kinds & RANDOM_VECTORS) && pick(3)) c->shape[t] = some_shapes[pick(14)];
         c->numel[t] = 1;
         for (int k = 0; k < c->shape[t].ndim; k++) c->numel[t] *= c->shape[t].size[k];
         c->dtype[t] = three[pick(4) % 3];

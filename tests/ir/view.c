@@ -12,7 +12,8 @@
 static void check_row(const ViewDims *d, const DsRow *r, unsigned char *seen, const char *what)
 {
     CHECK(r->tensor == 7 && r->count > 0 && r->runs > 0 && r->strip == r->col / DS_CHUNK &&
-              r->count * r->runs <= (d->view == VIEW_FLAT ? DS_CHUNK : 16 * DS_CHUNK),
+              r->count * r->runs <=
+                  (d->view == VIEW_FLAT || d->packs > 1 ? DS_CHUNK : 16 * DS_CHUNK),
           "%s: a tile of %lld runs of %lld", what, (long long)r->runs, (long long)r->count);
     bool right = true;
     for (int64_t i = 0; i < r->runs; i++)
@@ -23,7 +24,8 @@ static void check_row(const ViewDims *d, const DsRow *r, unsigned char *seen, co
             seen[e] = 1;
             if (d->view == VIEW_FLAT) continue;
             int64_t row = r->row + i + q / r->width, col = r->col + q % r->width;
-            right &= row == e / d->cols && col == e % d->cols && r->matrix == row / d->rows;
+            int64_t matrix = d->packs > 1 ? r->matrix + q / (d->rows * d->cols) : r->matrix;
+            right &= row == e / d->cols && col == e % d->cols && matrix == row / d->rows;
         }
     CHECK(right, "%s: the tile at %lld: elements are elsewhere, or twice there", what,
           (long long)r->first);
@@ -75,11 +77,42 @@ static void lengths(void)
     CHECK(view_length(&d, RATE_ROW) == 0 && view_rows(&d, 0, NULL) == 0, "empty");
 }
 
+/* Rows of several whole matrices: a power of two of them, as many as a chunk holds. */
+static void packs(void)
+{
+    static const struct {
+        int64_t mats, rows, cols, packs, n;
+    } of[] = {{600, 3, 3, 256, 3},    {600, 1, 1, 4096, 1},  {8193, 1, 1, 4096, 3},
+              {2, 3, 3, 256, 1},      {1, 3, 3, 1, 1},       {100, 16, 24, 8, 13},
+              {100, 5, 77, 1, 100},   {7, 1, 384, 8, 1},     {7, 384, 1, 8, 1},
+              {9, 1, 385, 1, 9},      {40, 7, 7, 64, 1},     {3, 0, 5, 1, 0}};
+    for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
+        int64_t shape[] = {of[i].mats, of[i].rows, of[i].cols};
+        ViewDims d = view_dims(VIEW_MATRIX, 3, shape, 0);
+        check_view(VIEW_MATRIX, 3, shape, 0);
+        CHECK(d.packs == of[i].packs && view_rows(&d, 0, NULL) == (size_t)of[i].n,
+              "%lld matrices of %lld x %lld: %lld in a row, %zu rows", (long long)of[i].mats,
+              (long long)of[i].rows, (long long)of[i].cols, (long long)d.packs,
+              view_rows(&d, 0, NULL));
+        DsRow r[128];
+        view_rows(&d, 0, r);
+        for (int64_t k = 0; d.packs > 1 && k < of[i].n; k++)
+            CHECK(r[k].matrix == k * d.packs && r[k].runs == 1 && r[k].last == r[k].count,
+                  "row %lld begins with matrix %lld", (long long)k, (long long)r[k].matrix);
+    }
+    int64_t shape[] = {600, 3, 3};
+    CHECK(view_dims(VIEW_FIRST, 3, shape, 0).packs == 1 &&
+              view_dims(VIEW_BLOCK, 3, shape, 9).packs == 1 &&
+              view_dims(VIEW_FLAT, 3, shape, 0).packs == 1,
+          "views of one matrix");
+}
+
 int main(void)
 {
     static const int64_t rows[] = {1, 2, 15, 16, 17, 31, 32, 33, 49, 257},
                          cols[] = {0, 1, 2, 3, 127, 255, 256, 4095, 4096, 4097, 9000};
     lengths();
+    packs();
     check_view(VIEW_FLAT, 0, NULL, 0);
     check_view(VIEW_MATRIX, 0, NULL, 0);
     check_view(VIEW_FIRST, 0, NULL, 0);
