@@ -345,8 +345,8 @@ static void fill_buffer(const CKernel *c, uint32_t i, const char *indent)
     const char *count = to_rows(c, i)   ? "ds_mats * ds_rows"
                         : to_cols(c, i) ? "ds_mats * row->width"
                                         : "ds_mats";
-    sb_printf(c->out, "%sfor (int64_t j = 0; j < %s; j++)\n%s    ds_%s%u[j] = ", indent, count, indent,
-              name, (unsigned)i);
+    sb_printf(c->out, "%sfor (int64_t j = 0; j < %s; j++)\n%s    ds_%s%u[j] = ", indent, count,
+              indent, name, (unsigned)i);
     identity_of(c, i);
     sb_puts(c->out, ";\n");
 }
@@ -359,8 +359,8 @@ static void view_buffers(const CKernel *c)
                  "        const int64_t ds_mats = ds_s ? row->count / ds_s : 1;\n"
                  "        const int64_t ds_rows = ds_s            ? t->rows\n"
                  "                                : row->runs > 1 ? row->runs\n"
-                 "                                                : (row->count + row->width - 1) / "
-                 "row->width;\n"
+                 "                                                : (row->count + row->width - 1) "
+                 "/ row->width;\n"
                  "        const int64_t ds_pitch = row->runs > 1 ? row->pitch : row->width;\n");
     for (uint32_t i = 0; i < c->k->nreduces; i++) {
         unsigned ptr = (unsigned)kernel_reduce(c, i)->result_vec;
@@ -435,7 +435,8 @@ static void end_tile(const CKernel *c)
         if (!by_lanes(c, i)) continue;
         const char *root = arena_printf(c->a, "ds_fold_%s(ds_lane%u, ds_used)", name, n);
         if (!to_mats(c, i))
-            sb_printf(out, "            ds_push_%s(ds_tree%u, (uint64_t)ds_m, %s);\n", name, n, root);
+            sb_printf(out, "            ds_push_%s(ds_tree%u, (uint64_t)ds_m, %s);\n", name, n,
+                      root);
         else
             sb_printf(out,
                       "            *(ds_s ? ds_mat%u + ds_m : args->partial + r * args->npartial + "

@@ -15,9 +15,10 @@ void emit_tile_kernels(StrBuf *out, const Plan *p, const Variant *v, TileUses *u
  * `types`: those of the tables are declared, too, where needed. body_only: of one body; IR_NONE: all.
  * Operators that they call are declared and marked in `uses`. */
 void emit_tile_scalars(StrBuf *out, const Plan *p, uint32_t body_only, bool types, TileUses *uses);
-/* The function of a vector program, `<head>(const DsArgs *args, long begin, long end)` and its body. */
-void emit_vector_tile_function(StrBuf *out, const Plan *p, const VectorProgram *vp, const char *head,
-                               TileUses *uses);
+/* The function of a vector program, `<head>(const DsArgs *args, long begin, long end)` and its
+ * body. */
+void emit_vector_tile_function(StrBuf *out, const Plan *p, const VectorProgram *vp,
+                               const char *head, TileUses *uses);
 /* The name by which the text calls an operator: "t_axpby", "r_SUMSQ_v", "fold_sum". */
 void tile_uses_name(StrBuf *out, int op);
 

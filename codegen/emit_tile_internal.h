@@ -20,7 +20,7 @@ enum {
     TILE_LENGTH = 384,
     TILE_PITCH = TILE_LENGTH * 4 + 64,
     WHOLE_CHUNK = DS_CHUNK,
-    PACKED_PIECES = 24, /* more than there are in a row of several matrices: of 193 elements or more */
+    PACKED_PIECES = 24, /* a row of several matrices has fewer: each of 193 elements or more */
     MAX_CONDS = 2
 };
 
@@ -95,7 +95,8 @@ void tile_emit_buffers(const Emitter *e);
 void tile_emit_identities(const Emitter *e);
 void tile_emit_lines(Emitter *e, const TileProgram *t);
 void tile_emit_view_reduce(const Emitter *e, const TileCall *c);
-/* The result of a reduction to matrices or the tensor, of a row of several matrices: "if (s) …; else". */
+/* The result of a reduction to matrices or the tensor, of a row of several matrices: "if (s) …;
+ * else". */
 void tile_emit_packed_result(const Emitter *e, uint32_t number);
 _Static_assert((int)DS_PACK <= TILE_LENGTH && DS_PACK >= DS_LANES, "pieces of whole matrices");
 #endif

@@ -8,9 +8,10 @@
  * vector); values of matrices once per row of the table. Lanes of the whole row of the table go on
  * from piece to piece at lane `o`.
  *
- * A row of the table that holds several matrices, of `s` elements each (else s is 0), is one line in
- * pieces of whole matrices, for which values of columns and matrices are spread, too. A matrix is
- * reduced as a row of s elements is; what goes to the tensor leaves the tree of a piece in d<number>.
+ * A row of the table that holds several matrices, of `s` elements each (else s is 0), is one line
+ * in pieces of whole matrices, for which values of columns and matrices are spread, too. A matrix is
+ * reduced as a row of s elements is; what goes to the tensor leaves the tree of a piece in
+ * d<number>.
  *
  *     t_spread_row(k, w, x9, p9 + q / w * 4);       row vector of narrow rows
  *     w_SUMSQ_v(k, w, b0 + q / w, r0);              their sums of squares
@@ -36,7 +37,7 @@ void tile_emit_shape(const Emitter *e)
         "        long pieces = (w + %d) / %d, s = t->packs > 1 ? t->rows * w : 0;\n"
         "        long step = flat ? %d / w * w : ((w + pieces - 1) / pieces + 127) / 128 * 128;\n",
         TILE_LENGTH, TILE_LENGTH - 1, TILE_LENGTH, TILE_LENGTH);
-    /* Trees of pieces are parts of the tensor's if the number of their matrices is a power of two. */
+    /* Trees of pieces are parts of the tensor's if their matrices are a power of two. */
     if (tensor)
         sb_printf(e->out, "        if (s) for (step = s; step * 2 <= %d;) step = step * 2;\n",
                   TILE_LENGTH);
@@ -263,8 +264,8 @@ void tile_emit_packed_result(const Emitter *e, uint32_t number)
     }
     tile_use(e, TILE_TREE_SUM + (int)op);
     sb_printf(e->out,
-              "        if (s) a->partial[begin * a->npartial + %u] = tree_%s((row->count + step - 1) "
-              "/ step, d%u);\n        else\n    ",
+              "        if (s) a->partial[begin * a->npartial + %u] = tree_%s((row->count + step "
+              "- 1) / step, d%u);\n        else\n    ",
               (unsigned)tile_reduce(e, number)->partial, reduce_info[op].name, (unsigned)number);
 }
 
@@ -280,7 +281,8 @@ void tile_emit_view_reduce(const Emitter *e, const TileCall *c)
     if (tile_reduces_rows(e, c->reduce)) {
         tile_use(e, c->op);
         tile_use(e, info->row);
-        call_with_args(e, c, arena_printf(a, "if (flat) w_%s(k, w, b%u + q / w", info->name, number));
+        call_with_args(e, c,
+                       arena_printf(a, "if (flat) w_%s(k, w, b%u + q / w", info->name, number));
         call_with_args(e, c, arena_printf(a, "; else r_%s(k, l%u", info->name, number));
     } else if (tile_reduces_cols(e, c->reduce)) {
         tile_use(e, info->col);

@@ -1,9 +1,9 @@
-/* emit_vector_tile.c - programs of vectors as tile C: an operator for each value, over pieces of the
- * vector.
+/* emit_vector_tile.c - programs of vectors as tile C: an operator for each value, over pieces of
+ * the vector.
  *
- * Requires: a plan that computes in f32. Ensures: functions with the meaning of emit_vector.c's loops.
- * A value is a tile x<ref> of floats, doubles or ints; what is f64 is computed by operators t_wide_…
- * on tiles of doubles: f32 operands are widened (y<ref>), scalars spread. What has no operator is a
+ * Requires: a plan that computes in f32. Ensures: functions that mean what emit_vector.c's loops do.
+ * A value is a tile x<ref> of floats, doubles or ints; what is f64 is computed by operators
+ * t_wide_… on tiles of doubles: f32 operands are widened (y<ref>), scalars spread. What has no operator is a
  * loop of its own. A vector of the value's own type is read, and written, where it lies.
  *
  *     %24 = div %21 %23 (f64), %25 = round %24, %27 = mul %26 %25 (f32)
@@ -14,7 +14,7 @@
 #include <ctype.h>
 #include <string.h>
 
-enum { VECTOR_PIECE = 128 };
+enum { VECTOR_PIECE = 128, MOST_TILES = 48, NO_TILE = UINT32_MAX, TO_THE_END = UINT32_MAX };
 
 typedef struct Program {
     StrBuf *out; /* of the loop over pieces */
@@ -22,8 +22,11 @@ typedef struct Program {
     const VectorProgram *vp;
     const IrBody *b;
     TileUses *uses;
-    bool *here, *read;   /* computed by this program; read by it */
-    bool *tile, *widened; /* has a tile of its own; has one of doubles, too */
+    bool *here, *read;        /* computed by this program; read by it */
+    uint32_t *last;           /* the last of its values that reads it, or TO_THE_END */
+    uint32_t *tile, *widened; /* the numbers of its tile, and of the one of doubles; NO_TILE */
+    bool *spread;             /* a scalar with a tile of doubles */
+    uint32_t *free, nfree, ntiles, nspread;
 } Program;
 
 static DType type_of(const Program *g, IrRef ref)
@@ -44,6 +47,52 @@ static void use(const Program *g, int op)
 static int tile_size(const Program *g, IrRef ref)
 {
     return type_of(g, ref) == DT_F64 ? 8 : 4;
+}
+
+/* ---- tiles ----------------------------------------------------------------------------------- */
+
+static uint32_t new_tile(Program *g)
+{
+    return g->nfree ? g->free[--g->nfree] : g->ntiles++;
+}
+
+static void own_tile(Program *g, IrRef ref)
+{
+    g->tile[ref] = new_tile(g);
+    sb_printf(g->out, "            char *x%u = (char *)z%u;\n", (unsigned)ref,
+              (unsigned)g->tile[ref]);
+}
+
+static void release(Program *g, uint32_t *tile)
+{
+    if (*tile != NO_TILE) g->free[g->nfree++] = *tile;
+    *tile = NO_TILE;
+}
+
+/* Tiles that value number i was the last to read. */
+static void release_read(Program *g, uint32_t i)
+{
+    IrRef ref = g->vp->vals[i];
+    const Ins *ins = &g->b->ins[ref];
+    for (int k = -1; k < ir_arity(ins); k++) {
+        IrRef arg = k < 0 ? ref : ins->arg[k];
+        if (g->last[arg] != i) continue;
+        release(g, &g->tile[arg]);
+        release(g, &g->widened[arg]);
+    }
+}
+
+static void find_last(Program *g)
+{
+    const VectorProgram *vp = g->vp;
+    for (uint32_t i = 0; i < vp->nvals; i++) {
+        g->last[vp->vals[i]] = i;
+        for (int k = 0; k < ir_arity(&g->b->ins[vp->vals[i]]); k++)
+            g->last[g->b->ins[vp->vals[i]].arg[k]] = i;
+    }
+    for (uint32_t i = 0; i < vp->nkeeps; i++) g->last[vp->keeps[i]] = TO_THE_END;
+    for (uint32_t i = 0; i < vp->nstores; i++)
+        g->last[g->b->stores[vp->stores[i]].value] = TO_THE_END;
 }
 
 /* ---- what it reads --------------------------------------------------------------------------- */
@@ -77,17 +126,11 @@ static bool is_written(const Program *g, IrRef ref)
     return false;
 }
 
-static void own_tile(const Program *g, IrRef ref)
-{
-    g->tile[ref] = true;
-    sb_printf(g->out, "            char *x%u = (char *)z%u;\n", (unsigned)ref, (unsigned)ref);
-}
-
 static void copy(const Program *g, DType type, const char *to, const char *from)
 {
     int op = type == DT_F64 ? TILE_COPY_D : TILE_move_v;
     use(g, op);
-    sb_printf(g->out, "t_%s(k, %s, %s);\n", type == DT_F64 ? "copy_d" : tile_info[op].name, to, from);
+    sb_printf(g->out, "t_%s(k, %s, %s);\n", tile_op_name(op), to, from);
 }
 
 /* A loop over the piece whose statement is `to[…] = (type)from[…]`. */
@@ -99,7 +142,7 @@ static void convert(const Program *g, const char *to_type, const char *to, const
 }
 
 /* A value of each index's matrix: what is left of the matrix of the first, then whole ones. */
-static void read_matrix(const Program *g, IrRef ref)
+static void read_matrix(Program *g, IrRef ref)
 {
     VectorAt at = emit_vector_at(g->p, g->vp->body, ref);
     unsigned x = (unsigned)ref, ptr = (unsigned)at.ptr;
@@ -113,20 +156,21 @@ static void read_matrix(const Program *g, IrRef ref)
                   type_text(g, ref), x, memory, ptr);
         return;
     }
-    int op = type == DT_F32          ? TILE_SPREAD_ROW
+    int op = type == DT_F32         ? TILE_SPREAD_ROW
              : at.memory == DT_BOOL ? TILE_SPREAD_ROW_B
-                                     : TILE_SPREAD_ROW_D,
+                                    : TILE_SPREAD_ROW_D,
         size = dtype_size(at.memory);
     const char *suffix = op == TILE_SPREAD_ROW ? "" : op == TILE_SPREAD_ROW_B ? "_b" : "_d";
     use(g, op);
     sb_printf(g->out,
               "            char *p%u = (char *)t->ptr[%u] + i / of * %d;\n"
               "            if (h) t_spread_row%s(h, h, x%u, p%u);\n"
-              "            if (k > h) t_spread_row%s(k - h, of, x%u + h * 4, p%u + (h > 0) * %d);\n",
+              "            if (k > h) t_spread_row%s(k - h, of, x%u + h * 4, p%u + (h > 0) * "
+              "%d);\n",
               x, ptr, size, suffix, x, x, suffix, x, x, size);
 }
 
-static void read_vector(const Program *g, IrRef ref)
+static void read_vector(Program *g, IrRef ref)
 {
     VectorAt at = emit_vector_at(g->p, g->vp->body, ref);
     DType type = type_of(g, ref);
@@ -153,7 +197,7 @@ static void read_vector(const Program *g, IrRef ref)
     }
 }
 
-static void read_vectors(const Program *g)
+static void read_vectors(Program *g)
 {
     bool of = false;
     for (IrRef ref = 0; ref < g->b->n; ref++) {
@@ -162,8 +206,8 @@ static void read_vectors(const Program *g)
         bool other = rate == RATE_MATRIX && g->vp->rate != RATE_MATRIX;
         if (other && !of)
             sb_printf(g->out,
-                      "            const long of = t->%s, ahead = (of - i %% of) %% of, h = ahead < k ? "
-                      "ahead : k;\n",
+                      "            const long of = t->%s, ahead = (of - i %% of) %% of;\n"
+                      "            const long h = ahead < k ? ahead : k;\n",
                       g->vp->rate & AXIS_COL ? "cols" : "rows");
         of |= other;
         if (other)
@@ -210,16 +254,19 @@ static int plain_operator(const Program *g, const Ins *ins)
 }
 
 /* An operand of an f64 operator as a tile: doubles, but for the choice of select. */
-static void prepare_wide(const Program *g, IrRef ref)
+static void prepare_wide(Program *g, IrRef ref)
 {
     unsigned x = (unsigned)ref;
-    if (!tile_is(g->b, ref) || type_of(g, ref) == DT_F64 || g->widened[ref]) {
-        g->widened[ref] |= !tile_is(g->b, ref); /* filled before the loop */
+    if (!tile_is(g->b, ref)) { /* filled before the loop */
+        g->nspread += !g->spread[ref];
+        g->spread[ref] = true;
         return;
     }
-    g->widened[ref] = true;
+    if (type_of(g, ref) == DT_F64 || g->widened[ref] != NO_TILE) return;
+    g->widened[ref] = new_tile(g);
     use(g, TILE_WIDEN);
-    sb_printf(g->out, "            t_widen(k, y%u, x%u);\n", x, x);
+    sb_printf(g->out, "            char *y%u = (char *)z%u; t_widen(k, y%u, x%u);\n", x,
+              (unsigned)g->widened[ref], x, x);
 }
 
 static const char *wide_operand(const Program *g, IrRef ref)
@@ -228,7 +275,7 @@ static const char *wide_operand(const Program *g, IrRef ref)
     return arena_printf(g->out->arena, "%c%u", own ? 'x' : 'y', (unsigned)ref);
 }
 
-static bool compute_wide(const Program *g, IrRef ref, const Ins *ins)
+static bool compute_wide(Program *g, IrRef ref, const Ins *ins)
 {
     int op = wide_operator((Op)ins->op), arity = ir_arity(ins), first = ins->op == IR_SELECT;
     if (!op || (first && (!tile_is(g->b, ins->arg[0]) || ins->dtype != DT_F64))) return false;
@@ -288,19 +335,20 @@ static bool lies_in_vector(const Program *g, IrRef ref)
            emit_vector_at(g->p, g->vp->body, ref).memory == type_of(g, ref);
 }
 
-static void compute_values(const Program *g)
+static void compute_values(Program *g)
 {
     int line = 0;
     for (uint32_t i = 0; i < g->vp->nvals; i++) {
         IrRef ref = g->vp->vals[i];
         const Ins *ins = &g->b->ins[ref];
         if (lies_in_vector(g, ref))
-            sb_printf(g->out, "            char *x%u = (char *)t->ptr[%u] + i * %d;\n", (unsigned)ref,
-                      (unsigned)emit_vector_at(g->p, g->vp->body, ref).ptr, tile_size(g, ref));
+            sb_printf(g->out, "            char *x%u = (char *)t->ptr[%u] + i * %d;\n",
+                      (unsigned)ref, (unsigned)emit_vector_at(g->p, g->vp->body, ref).ptr,
+                      tile_size(g, ref));
         else
             own_tile(g, ref);
-        bool narrow = ins->op == IR_ROUND && tile_is(g->b, ins->arg[0]) &&
-                      type_of(g, ins->arg[0]) == DT_F64;
+        bool narrow =
+            ins->op == IR_ROUND && tile_is(g->b, ins->arg[0]) && type_of(g, ins->arg[0]) == DT_F64;
         if (narrow) {
             use(g, TILE_NARROW);
             sb_printf(g->out, "            t_narrow(k, x%u, x%u);", (unsigned)ref,
@@ -310,6 +358,7 @@ static void compute_values(const Program *g)
             compute_loop(g, ref, ins);
         }
         emit_line_end(g->out, g->p, g->vp->body, ref, &line);
+        release_read(g, i);
     }
 }
 
@@ -356,10 +405,10 @@ static void write_values(const Program *g)
 
 static void declare_tiles(StrBuf *out, const Program *g)
 {
-    for (IrRef ref = 0; ref < g->b->n; ref++) {
-        if (g->tile[ref]) sb_printf(out, "    double z%u[%d];\n", (unsigned)ref, VECTOR_PIECE);
-        if (g->widened[ref]) sb_printf(out, "    double y%u[%d];\n", (unsigned)ref, VECTOR_PIECE);
-    }
+    for (uint32_t i = 0; i < g->ntiles; i++)
+        sb_printf(out, "    double z%u[%d];\n", (unsigned)i, VECTOR_PIECE);
+    for (IrRef ref = 0; ref < g->b->n; ref++)
+        if (g->spread[ref]) sb_printf(out, "    double y%u[%d];\n", (unsigned)ref, VECTOR_PIECE);
 }
 
 static void read_scalars(StrBuf *out, const Program *g)
@@ -370,27 +419,39 @@ static void read_scalars(StrBuf *out, const Program *g)
         sb_puts(out, "        ");
         emit_scalar_read(out, g->p, g->vp->body, ref, &emit_style_c, blocks);
         sb_puts(out, "\n");
-        if (!g->widened[ref]) continue;
+        if (!g->spread[ref]) continue;
         use(g, TILE_FILL_D);
         sb_printf(out, "        t_fill_d(%d, y%u, v%u);\n", VECTOR_PIECE, (unsigned)ref,
                   (unsigned)ref);
     }
 }
 
-void emit_vector_tile_function(StrBuf *out, const Plan *p, const VectorProgram *vp, const char *head,
-                               TileUses *uses)
+void emit_vector_tile_function(StrBuf *out, const Plan *p, const VectorProgram *vp,
+                               const char *head, TileUses *uses)
 {
     StrBuf loop = {.arena = out->arena};
+    const TileUses before = *uses;
     const IrBody *b = &p->m->bodies[vp->body];
     Program g = {.out = &loop, .p = p, .vp = vp, .b = b, .uses = uses};
     g.here = ARENA_ARRAY(out->arena, bool, b->n + 1);
     g.read = ARENA_ARRAY(out->arena, bool, b->n + 1);
-    g.tile = ARENA_ARRAY(out->arena, bool, b->n + 1);
-    g.widened = ARENA_ARRAY(out->arena, bool, b->n + 1);
+    g.spread = ARENA_ARRAY(out->arena, bool, b->n + 1);
+    g.last = ARENA_ARRAY(out->arena, uint32_t, b->n + 1);
+    g.tile = ARENA_ARRAY(out->arena, uint32_t, b->n + 1);
+    g.widened = ARENA_ARRAY(out->arena, uint32_t, b->n + 1);
+    g.free = ARENA_ARRAY(out->arena, uint32_t, 2 * b->n + 1);
+    memset(g.tile, 0xff, (b->n + 1) * sizeof *g.tile);
+    memset(g.widened, 0xff, (b->n + 1) * sizeof *g.widened);
     find_reads(&g);
+    find_last(&g);
     read_vectors(&g);
     compute_values(&g);
     write_values(&g);
+    if (g.ntiles + g.nspread > MOST_TILES) { /* they lie on the stack */
+        *uses = before;
+        emit_vector_function(out, p, vp, head, &emit_vectors_tile);
+        return;
+    }
     sb_printf(out, "%s(const DsArgs *args, long begin, long end)\n{\n", head);
     declare_tiles(out, &g);
     sb_puts(out, "    for (; begin < end; begin++) {\n"

@@ -154,7 +154,8 @@ void reduce_merge_array(ReduceOp op, double *to, const double *from, size_t n)
 /* A run of at most DS_LANES values has one in each of its lanes; what the others would fold to is
  * left out. */
 #define REDUCE(ENUM, name, arity, types, identity, combine, merge)                                 \
-    static void runs_##ENUM(const double *xs, const double *ys, size_t n, size_t count, double *out) \
+    static void runs_##ENUM(const double *xs, const double *ys, size_t n, size_t count,            \
+                            double *out)                                                           \
     {                                                                                              \
         double lanes[DS_LANES];                                                                    \
         size_t top = 1;                                                                            \

@@ -5,7 +5,7 @@
  *
  *     MATRIX, [40, 100]  ->  {first 0, count 3200, row 0} {first 3200, count 800, row 32}
  *     MATRIX, [20, 5000] ->  {0, count 4096, runs 16, pitch 5000} {4096, count 904, runs 16} …
- *     MATRIX, [600, 3, 3] -> {0, count 2304, matrix 0} {2304, count 2304, matrix 256} {4608, 792, 512}
+ *     MATRIX, [600, 3, 3] -> {0, count 2304, matrix 0} {2304, 2304, 256} {4608, 792, 512}
  *     BLOCK of 5000, [9000]  ->  {0, count 4096, runs 2, last 4000} {4096, count 904, last 0}
  */
 #include "view.h"

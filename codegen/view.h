@@ -22,7 +22,7 @@ typedef struct ViewDims {
     int64_t rows, cols, mats; /* flat: of the last two axes, as the properties are */
     int64_t tile_rows;        /* of all but a matrix's last tiles */
     int64_t tiles, strips;    /* of a matrix: tiles of rows, strips of columns; flat: chunks, 1 */
-    int64_t packs;            /* whole matrices of a row of the table; 1: a tile, or chunk, is one */
+    int64_t packs;            /* whole matrices of a row of the table; 1: it is a tile, or chunk */
 } ViewDims;
 
 /* `block`: elements of a block (VIEW_BLOCK). */

@@ -1,6 +1,6 @@
 /* test_rows.c - the operators that know of rows of w elements, at every level that runs here: vectors
- * spread over tiles, and reductions to rows and columns, also of whole matrices, against reduce.h, bit
- * for bit; trees; the operators of doubles.
+ * spread over tiles, and reductions to rows and columns, also of whole matrices, against reduce.h,
+ * bit for bit; trees; the operators of doubles.
  *
  * Every reduction of tile.def × widths 1 … 400 × whole and short last rows × addresses off by 0 … 3
  * elements, values with zeros of both signs, infinities, NaN and subnormals; nothing is written past
@@ -198,8 +198,9 @@ static void check_trees(int level)
                 v[i] = w[i] = logic ? random_bits() & 1 : (double)random_float();
             }
             v[n] = 77;
+            TileFn fn = tile_levels[level]->op[TILE_TREE_SUM + op];
             double want = reduce_tree((ReduceOp)op, w, (size_t)n, 1, NULL),
-                   got = ((double (*)(long, double *))tile_levels[level]->op[TILE_TREE_SUM + op])(n, v);
+                   got = ((double (*)(long, double *))fn)(n, v);
             CHECK(same_double(got, want) && v[n] == 77, "%s tree_%s of %ld: %a, want %a",
                   tile_level_names[level], reduce_info[op].name, n, got, want);
         }

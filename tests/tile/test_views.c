@@ -471,6 +471,33 @@ static void check_rare(const Backend *c, const char *text)
     arena_free(&a);
 }
 
+/* Programs of vectors in which n values live at once: few have tiles, many do not. */
+static void check_living(const Backend *c, int n)
+{
+    Arena a = {0};
+    StrBuf why = {.arena = &a}, text = {.arena = &a};
+    sb_puts(&text, "dsopt-ir 1\nmodule x compute f32\nslot p param f32.element\n"
+                   "slot g grad f32.element\nslot R state f32.row = 0\nslot r0 result f64.row\n"
+                   "body x step view matrix\n  %0:f32.element = load g\n"
+                   "  %1:f64.row = sum[row] %0 -> r0\n  %2:f64.row = mul %1 %1\n");
+    for (int i = 3; i < n + 3; i++)
+        sb_printf(&text, "  %%%d:f64.row = add %%%d %%1\n", i, i - 1);
+    for (int i = n + 3, k = n + 1; k > 2; i++, k--)
+        sb_printf(&text, "  %%%d:f64.row = div %%%d %%%d\n", i, i - 1, k);
+    sb_printf(&text, "  %%%d:f32.row = round %%%d\n  store R %%%d\n", 2 * n + 2, 2 * n + 1,
+              2 * n + 2);
+    const IrModule *m = ir_parse(&a, text.text, &why);
+    REQUIRE(m, "%s", why.text);
+    const DType storage[] = {DT_F32, DT_F32, DT_F32};
+    const Plan *p = plan_make(&a, m);
+    const Variant *v = plan_variant(&a, p, 0, storage);
+    StrBuf tile = {.arena = &a};
+    emit_tile_c(p, v, &tile);
+    CHECK((strstr(tile.text, "t_wide_DIV(") != NULL) == (n < 40), "%d values: tiles or not", n);
+    check_levels(&a, p, &v, c, -1, NSHAPES - 16);
+    arena_free(&a);
+}
+
 int main(int argc, char **argv)
 {
     const Backend *c = backend_find(argc > 1 ? argv[1] : "c");
@@ -483,6 +510,10 @@ int main(int argc, char **argv)
     if (!c->probe(&o, &why)) SKIP("%s", why.text);
     bool tile = strcmp(c->name, "c") == 0;
     for (size_t i = 0; tile && i < sizeof rare / sizeof *rare; i++) check_rare(c, rare[i]);
+    if (tile) {
+        check_living(c, 20);
+        check_living(c, 400);
+    }
     for (int round = 0; round < rounds && check_failures < 3; round++) {
         Arena a = {0};
         static const DType narrow[] = {DT_F32, DT_F32, DT_BF16, DT_F16};
