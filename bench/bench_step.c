@@ -16,7 +16,7 @@
 #include <string.h>
 
 enum { CONTESTANTS = 5 };
-#define RULES "adamw,lion,sgd-momentum,adamw-clip,lamb,prodigy,adafactor,came,norm"
+#define RULES "adamw,lion,sgd-momentum,adamw-clip,lamb,prodigy,adafactor,came,norm,matrix-norm"
 
 static const char *const dtypes[] = {"f32", "bf16"};
 
@@ -34,6 +34,11 @@ static const BenchRule rules[] = {
      .name = "norm",
      .text = "optimizer norm {\n  n = norm[all](g)\n  when n < 0 { p := g }\n  export n\n}\n",
      .bytes_read = 4},
+    {.label = "matrix-norm",
+     .name = "matrix_norm",
+     .text = "optimizer matrix_norm {\n  shape [.., r, c] { n = norm[matrix](g) } else { n = norm(g) }"
+             "\n  p -= 1e-3 * g / max(1e-3, n)\n}\n",
+     .matrix = true},
 };
 
 static BenchRule *library; /* the optimizers of the standard library */
