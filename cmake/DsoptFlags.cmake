@@ -1,7 +1,8 @@
 # Compiler flags of the whole project.
 #
 # Floating point means what is written: nothing is contracted or reassociated, so the fast-math
-# family never appears here. -fno-math-errno only lets sqrt be an instruction.
+# family never appears here. -fno-math-errno only lets sqrt be an instruction. GCC 12's vectoriser
+# of straight-line code loses roundings: g[0] = (float)x; g[1] = (float)y stores two doubles x and y.
 set(CMAKE_C_STANDARD 11)
 set(CMAKE_C_STANDARD_REQUIRED ON)
 set(CMAKE_C_EXTENSIONS ON)
@@ -14,6 +15,9 @@ if(NOT CMAKE_BUILD_TYPE)
 endif()
 
 add_compile_options(-Wall -Wextra -ffp-contract=off -fno-math-errno -fno-omit-frame-pointer)
+if(CMAKE_C_COMPILER_ID STREQUAL "GNU")
+    add_compile_options(-fno-tree-slp-vectorize)
+endif()
 if(DSOPT_WERROR)
     add_compile_options(-Werror)
 endif()
