@@ -215,7 +215,7 @@ static void no_blocks(Arena *a, const char *cc)
     emit_cuda_h(&p, 1, v->storage, &header);
     sb_puts(&header, "int choose(int n, const int64_t *shape, int64_t *block);\n"
                      "int choose(int n, const int64_t *shape, int64_t *block)\n"
-                     "{\n    (void)x_launches, (void)x_pointers;\n"
+                     "{\n    (void)x_launches, (void)x_pointers, (void)ds_cuda_bytes, (void)ds_cuda_rows;\n"
                      "    return x_choose(n, shape, block);\n}\n");
     void *library = library_of(a, text.text, cc, "a rule of blocks"),
          *host = library_of(a, header.text, cc, "its CUDA header");
