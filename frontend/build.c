@@ -149,17 +149,28 @@ bool builtin_function(const char *name)
            op_by_spelling(name, strlen(name)) >= 0;
 }
 
+/* Arrays' libraries take an axis as an argument. */
+static void hint_scope(Parser *p, Diag *diag, Name name)
+{
+    bool both = op_by_spelling(name.text, strlen(name.text)) >= 0; /* min, max */
+    if (find_reduction(name.text) >= 0 && !both)
+        diag_hint(p->diags, diag, "over rows, columns or all tensors: %s[row](…), [col], [all]",
+                  name.text);
+}
+
 /* Whether the arguments fit a builtin: its number of them, without names. */
 static bool check_arguments(Parser *p, Span span, Name name, const ExprList *args, int arity)
 {
     for (size_t i = 0; args->names && i < args->n; i++) {
         if (!args->names[i].text) continue;
-        diag_report(p->diags, DIAG_ARGUMENT_NAMED, args->names[i].span, name.text);
+        hint_scope(p, diag_report(p->diags, DIAG_ARGUMENT_NAMED, args->names[i].span, name.text),
+                   name);
         return false;
     }
     if ((int)args->n == arity) return true;
-    diag_report(p->diags, DIAG_ARGUMENT_COUNT, span, name.text, arity, arity == 1 ? "" : "s",
-                (int)args->n);
+    Diag *diag = diag_report(p->diags, DIAG_ARGUMENT_COUNT, span, name.text, arity,
+                             arity == 1 ? "" : "s", (int)args->n);
+    if ((int)args->n > arity) hint_scope(p, diag, name);
     return false;
 }
 

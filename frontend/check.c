@@ -13,8 +13,11 @@
 
 Diag *check_noted(Checker *c, Diag *d)
 {
-    for (const CallFrame *f = c->x.calls; f; f = f->up)
-        diag_note(c->diags, d, f->at, "in this call of '%s'", f->fn->name.text);
+    for (const CallFrame *f = c->x.calls; f; f = f->up) {
+        bool here = f->at.begin == d->span.begin && f->at.end == d->span.end;
+        if (f->at.begin && !here) /* none: the function is checked by itself */
+            diag_note(c->diags, d, f->at, "in this call of '%s'", f->fn->name.text);
+    }
     return d;
 }
 

@@ -246,7 +246,9 @@ bool check_may_read(Checker *c, const Symbol *s, Name name)
         if (constant || s->kind != SYM_GIVEN) return true;
         if (c->x.names == NAMES_SCHEDULE && s->given == GIVEN_S) return true;
         diag_hint(c->diags, REPORT(c, DIAG_FN_NAME, name.span, name.text),
-                  "pass it as an argument");
+                  c->x.names == NAMES_SCHEDULE && s->given == GIVEN_T
+                      ? "schedules count with s: the steps taken so far, from 0"
+                      : "pass it as an argument");
         return false;
     case NAMES_HYPER:
         if (constant || s->kind == SYM_HYPER) return true;

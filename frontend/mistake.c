@@ -404,6 +404,13 @@ static const char *likely(const Mistake *m)
                        m->kind == '/' || m->kind == '+' || m->kind == '-' || m->kind == '^';
     if (m->first->kind == TK_EXPORT && m->place > 1 && closes_name && !m->ended)
         return "name the value first: 'x = …', then 'export x'; 'as' gives it another name";
+    if (m->first->kind == TK_TRANSFORM && m->kind == '{' && m->base == 0)
+        return "say what it rewrites: ': gradient', ': direction' or ': apply'";
+    if ((m->first->kind == TK_HYPER || m->first->kind == TK_STATE) && m->kind == TK_NUM &&
+        m->before && m->before->kind == ':')
+        return "behind ':' stands a rate; a value is given with '='";
+    if (m->kind == ':' && p->nopen_before > m->base && m->before && token_is_name(m->before->kind))
+        return "arguments are named with '=': f(x, peak = 1e-3)";
     if (m->kind == '[' && after_call && !m->at->line_start)
         return "the scope of a reduction stands before its argument: norm[all](g)";
     if (m->kind == ',' && p->nopen_before > m->base &&

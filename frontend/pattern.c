@@ -23,6 +23,8 @@ static const char *refused(const char *pattern)
         if (*s != '\\' || !s[1]) continue;
         s++;
         if (*s >= '1' && *s <= '9') return "it has a back-reference";
+        if (((*s | 32) >= 'a' && (*s | 32) <= 'z') || *s == '0' || *s == '_')
+            return "'\\' makes a sign stand for itself; sets are written out, [0-9], [a-z_]";
     }
     return NULL;
 }
