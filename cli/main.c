@@ -45,6 +45,18 @@ static int print_version(Arena *a)
     return EXIT_OK;
 }
 
+/* --rule 'sam(lion)' without a file names one: sam, of the standard library. */
+static void input_from_rule(Arena *a, Options *o)
+{
+    const char *rule = o->value[OPT_RULE];
+    if (o->inputs.n || !rule || o->command == CMD_FMT || o->command == CMD_REPLAY) return;
+    rule += strspn(rule, " \t\n");
+    size_t n = strcspn(rule, " \t\n({,");
+    size_t size;
+    const char *name = arena_strndup(a, rule, n);
+    if (n && stdlib_text(name, &size)) ARENA_PUSH(a, o->inputs.v, o->inputs.n, o->inputs.cap, name);
+}
+
 static int run(Arena *a, int argc, char **argv)
 {
     Options o = {0};
@@ -58,6 +70,7 @@ static int run(Arena *a, int argc, char **argv)
     }
     if (o.value[OPT_VERSION]) return print_version(a);
     if (o.value[OPT_LIST]) return list_stdlib();
+    input_from_rule(a, &o);
     if (!o.inputs.n) {
         if (o.value[OPT_RULE])
             cli_error("no input: --rule chooses from a file or a name of the standard library, "

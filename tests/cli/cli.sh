@@ -117,6 +117,8 @@ run 0 lion2.opt -o /dev/null --emit=c
 
 # ---- usage
 run 2 && says 'no input'
+run 2 check --rule 'nothing_like_it(lion)' && says 'no input'
+run 0 explain --rule 'sam(lion) { use cautious }' && says '^sam: '
 run 2 adamw && says 'what is to be made'
 run 2 expain adamw && says "did you mean 'explain'"
 run 2 adamw lion -o a.c && says 'one rule at a time'
