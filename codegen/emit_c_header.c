@@ -358,6 +358,17 @@ static void entry_points(StrBuf *out, const Plan *p, const Variant *const *varia
                       : "const DsArgs *args, int64_t begin, int64_t end");
 }
 
+/* Whether it reduces over more than one tensor. */
+static bool meets_others(const Plan *p)
+{
+    for (uint32_t i = 0; i < p->nreduces; i++) {
+        const PlanReduce *r = &p->reduces[i];
+        Rate rate = (Rate)p->m->bodies[r->body].ins[r->ins].rate;
+        if (rate == RATE_GLOBAL || rate == RATE_GROUP) return true;
+    }
+    return false;
+}
+
 static void plain_function(StrBuf *out, const Plan *p, const Variant *v)
 {
     bool step = strcmp(p->m->bodies[0].entry, "step") == 0;
@@ -372,6 +383,9 @@ static void plain_function(StrBuf *out, const Plan *p, const Variant *v)
               step ? "step" : "block");
     if (emit_c_has_draws(p))
         sb_puts(out, " draws: the key of this tensor's random numbers in this step.");
+    if (meets_others(p))
+        sb_puts(out, "\n * Where the rule looks at several tensors together, [all] or [group], it "
+                     "sees this one alone.");
     if (emit_c_is_shaped(p)) {
         sb_puts(out, " States of rows, columns, matrices\n"
                      " * or blocks have one value for each, those of another shape may be NULL. "

@@ -126,6 +126,18 @@ static const char *new_value_of(const Writer *x, IrRef ref)
     return NULL;
 }
 
+/* A hyperparameter that follows others until it is set (ir.h, Slot.derived): set == set ? set : …
+ * NULL: another choice. */
+static const char *followed_hyper(const Writer *x, const Ins *ins)
+{
+    if (ins->op != IR_SELECT) return NULL;
+    const Ins *is_set = &x->b->ins[ins->arg[0]], *load = &x->b->ins[ins->arg[1]];
+    bool itself = is_set->op == IR_EQ && is_set->arg[0] == ins->arg[1] &&
+                  is_set->arg[1] == ins->arg[1] && load->op == IR_LOAD;
+    const Slot *s = itself ? &x->m->slots[load->lit.slot] : NULL;
+    return s && s->kind == SLOT_HYPER && s->derived ? s->name : NULL;
+}
+
 /* A reduction as the language has it: `norm` where the root of a sum of squares is taken, and the
  * scope where it is not the tensor. */
 static void put_reduce(const Writer *x, const Ins *ins, bool rooted, int depth)
@@ -198,6 +210,8 @@ static void put(const Writer *x, IrRef ref, int outer, int depth)
         sb_puts(x->out, "t");
     } else if (initialised_state(x, ins)) {
         sb_puts(x->out, initialised_state(x, ins));
+    } else if (followed_hyper(x, ins)) {
+        sb_puts(x->out, followed_hyper(x, ins));
     } else if (is_first_step(x, ins)) {
         const Slot *count = &x->m->slots[x->b->ins[ins->arg[0]].lit.slot];
         sb_puts(x->out, outer > 5 ? "(" : "");
@@ -311,6 +325,19 @@ static void explain_state(const Plan *p, const Variant *v, StrBuf *out)
     sb_puts(out, "\n");
 }
 
+/* Whether it has hyperparameters under it, as one that follows a schedule: lr.peak under lr. */
+static bool has_parameters(const Plan *p, const Slot *of)
+{
+    size_t n = of->path ? strlen(of->path) : 0;
+    for (uint32_t i = 0; i < p->m->nslots; i++) {
+        const Slot *s = &p->m->slots[i];
+        if (n && s->kind == SLOT_HYPER && s->path && !strncmp(s->path, of->path, n) &&
+            s->path[n] == '.')
+            return true;
+    }
+    return false;
+}
+
 static void explain_hypers(const Plan *p, StrBuf *out)
 {
     bool any = false;
@@ -326,7 +353,9 @@ static void explain_hypers(const Plan *p, StrBuf *out)
             sb_puts(out, "= ");
             emit_decimal(out, s->def);
         } else {
-            sb_puts(out, s->derived ? "follows others until set" : "must be set");
+            sb_puts(out, !s->derived            ? "must be set"
+                         : has_parameters(p, s) ? "follows its schedule until set"
+                                                : "follows others until set");
         }
         sb_printf(out, "  in %c", s->lo_open ? '(' : '[');
         emit_decimal(out, s->lo);
@@ -334,6 +363,20 @@ static void explain_hypers(const Plan *p, StrBuf *out)
         emit_decimal(out, s->hi);
         sb_printf(out, "%c%s\n", s->hi_open ? ')' : ']',
                   s->level == LEVEL_GLOBAL ? ", one for all groups" : "");
+    }
+}
+
+static void explain_exports(const Plan *p, const Variant *v, StrBuf *out)
+{
+    bool any = false;
+    for (uint32_t i = 0; i < p->m->nslots; i++) {
+        const Slot *s = &p->m->slots[i];
+        if (s->kind != SLOT_EXPORT || !touches(&p->m->bodies[v->body], i)) continue;
+        sb_printf(out, "%s  %-12s one%s\n", any ? "" : "\nexports\n", s->name,
+                  s->level == LEVEL_GLOBAL  ? ""
+                  : s->level == LEVEL_GROUP ? " per group"
+                                            : " per tensor");
+        any = true;
     }
 }
 
@@ -469,10 +512,44 @@ static void explain_steps(const Plan *p, const Variant *v, StrBuf *out)
     }
 }
 
-static void explain_why(const Variant *v, StrBuf *out)
+/* Whether what a kernel computes is made of the value. */
+static bool needs(const Plan *p, const Variant *v, const Kernel *k, IrRef value)
 {
-    if (!*v->why) return;
-    sb_puts(out, "\nwhy\n");
+    const IrBody *b = &p->m->bodies[v->body];
+    bool *made_of = ARENA_ARRAY(p->m->arena, bool, b->n + 1), yes = false;
+    made_of[value] = true;
+    for (uint32_t i = value + 1; i < b->n; i++)
+        for (int a = 0; a < ir_arity(&b->ins[i]); a++) made_of[i] |= made_of[b->ins[i].arg[a]];
+    for (uint32_t i = 0; i < k->nstores; i++)
+        yes |= made_of[k->stores[i].value] ||
+               (k->stores[i].guard != IR_NONE && made_of[k->stores[i].guard]);
+    for (uint32_t i = 0; i < k->nreduces; i++) yes |= made_of[p->reduces[k->reduces[i]].ins];
+    return yes;
+}
+
+/* "sweep 2 waits for sum[all](g^2)": what the sweep before it reduced. */
+static void explain_sweeps(const Plan *p, const Variant *v, StrBuf *why)
+{
+    for (uint32_t i = 1; i < v->nkernels; i++) {
+        const Kernel *before = &v->kernels[i - 1];
+        const char *begin = "";
+        for (uint32_t k = 0; k < before->nreduces; k++) {
+            IrRef value = p->reduces[before->reduces[k]].ins;
+            if (!needs(p, v, &v->kernels[i], value)) continue;
+            if (!*begin) sb_printf(why, "  sweep %u waits for ", (unsigned)i + 1);
+            sb_printf(why, "%s%s", begin, expression(why->arena, p, v->body, value));
+            begin = "\n    and ";
+        }
+        sb_puts(why, *begin ? "\n" : "");
+    }
+}
+
+static void explain_why(const Plan *p, const Variant *v, StrBuf *out)
+{
+    StrBuf sweeps = {.arena = out->arena};
+    explain_sweeps(p, v, &sweeps);
+    if (!*v->why && !sweeps.len) return;
+    sb_printf(out, "\nwhy\n%s", sweeps.len ? sweeps.text : "");
     for (const char *s = v->why; *s;) {
         size_t n = strcspn(s, "\n");
         sb_printf(out, "  %.*s\n", (int)n, s);
@@ -545,8 +622,9 @@ void plan_explain(const Plan *p, const Variant *v, StrBuf *out)
     explain_arm(p, out);
     explain_state(p, v, out);
     explain_hypers(p, out);
+    explain_exports(p, v, out);
     explain_hoisted(p, v, out);
     explain_steps(p, v, out);
-    explain_why(v, out);
+    explain_why(p, v, out);
     explain_hints(p, v, out);
 }

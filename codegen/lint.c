@@ -5,7 +5,7 @@
  * vectors have one value, too), p = 1, g = 0, inputs and draws 1, nothing applied yet. Ensures at most one message: the first operation that makes a value
  * not finite out of finite ones, on the way to a store.
  *
- *     p -= m / sqrt(v)   ->   W104 'div' gives NaN at the first step with a gradient of 0, …
+ *     p -= m / sqrt(v)   ->   W104 '/' gives NaN at the first step with a gradient of 0, …
  */
 #include "compile.h"
 #include "reduce.h"
@@ -76,7 +76,10 @@ void lint_module(DiagSink *d, const IrModule *m)
             if (isfinite(v[s->value]) || (s->guard != IR_NONE && v[s->guard] == 0)) continue;
             IrRef at = culprit(b, v, s->value);
             if (at == IR_NONE) continue;
-            const char *op = ir_is_reduce(&b->ins[at]) ? "reduction" : ir_op_name(b->ins[at].op);
+            const Ins *ins = &b->ins[at];
+            const char *op = ir_is_reduce(ins)   ? "reduction"
+                             : ins->op == IR_DIV ? "/"
+                                                 : ir_op_name(ins->op);
             Diag *w = diag_report(d, DIAG_NOT_FINITE, b->loc[at], op,
                                   isnan(v[at]) ? "NaN" : "infinity", m->slots[s->slot].name);
             diag_hint(d, w, "guard it, or add an eps");
