@@ -82,10 +82,14 @@ dsopt_status dsopt_report_export(dsopt_optimizer *opt, const char *name, double 
                          opt->prog->name, name, near ? "; did you mean '" : "", near ? near : "",
                          near ? "'?" : "");
     }
-    if (s->level != LEVEL_GLOBAL)
+    if (s->level != LEVEL_GLOBAL) {
+        const OptEntry *of;
+        size_t i = 0;
+        while (nth_export(opt, i, &of) != s) i++;
         return error_set(opt->ctx, DSOPT_INVALID_ARGUMENT,
-                         "'%s' has one value per %s: read it with dsopt_export_read", name,
-                         rate_name(s->rate));
+                         "'%s' has one value per %s: read it with dsopt_export_read, number %zu",
+                         name, rate_name(s->rate), i);
+    }
     entry_export_read(opt, e, s, value);
     return DSOPT_OK;
 }
