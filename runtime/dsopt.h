@@ -271,7 +271,8 @@ DSOPT_API dsopt_status dsopt_tensor_find(dsopt_optimizer *opt, const char *name,
  * Values outside of the declared range are refused with the range in the message, NaN always,
  * infinities unless the range admits them. A value that becomes 0 or infinite when rounded to f32
  * (eps = 1e-60) is set, and a warning goes to the log; a hyperparameter that followed a schedule
- * does not any longer, and the log says so. Costs a look-up by name, about 0.2 us.
+ * does not any longer, and the log says so, as it does of parameters of that schedule set later:
+ * they have no effect. Costs a look-up by name, about 0.2 us.
  * dsopt_get: group NULL asks for the value that all groups have, and is an error where they differ.
  * Where the default uses others (`lr = cosine(…)`, `wd = lr / 10`) and none was set, it is what the
  * next step would use. DSOPT_NOT_SET: there is no value, or one that it follows has none. */

@@ -189,33 +189,60 @@ static bool is_set(const dsopt_optimizer *opt, uint32_t slot, uint32_t group)
                                                      : opt->groups[group].is_set[slot];
 }
 
-/* Whether the value follows a schedule, whose parameters are hyperparameters below its path, in one
- * of the handle's groups. */
+/* In the group, or in all of them. */
+static bool is_set_in(const dsopt_optimizer *opt, uint32_t slot, uint32_t group)
+{
+    for (uint32_t g = 0; g < opt->ngroups; g++)
+        if ((group == ALL_GROUPS || group == g) && !is_set(opt, slot, g)) return false;
+    return true;
+}
+
+/* Whether `param` is a parameter of the schedule that `s` follows unless it is set: a hyperparameter
+ * below its path. */
+static bool is_below(const Slot *param, const Slot *s)
+{
+    if (!s->derived || s->kind != SLOT_HYPER || param->kind != SLOT_HYPER) return false;
+    size_t n = strlen(s->path);
+    return strncmp(param->path, s->path, n) == 0 && param->path[n] == '.';
+}
+
+/* Whether the value follows a schedule in one of the handle's groups. */
 static bool follows_schedule(const dsopt_optimizer *opt, dsopt_handle h)
 {
     const Slot *s = &opt->m->slots[h.slot];
-    size_t n = strlen(s->path);
-    bool follows = false;
-    for (uint32_t g = 0; s->derived && !follows && g < opt->ngroups; g++)
-        follows = (h.group == ALL_GROUPS || h.group == g) && !is_set(opt, h.slot, g);
-    for (uint32_t i = 0; follows && i < opt->m->nslots; i++) {
-        const Slot *p = &opt->m->slots[i];
-        if (p->kind == SLOT_HYPER && !strncmp(p->path, s->path, n) && p->path[n] == '.')
-            return true;
-    }
+    if (!s->derived || is_set_in(opt, h.slot, h.group)) return false;
+    for (uint32_t i = 0; i < opt->m->nslots; i++)
+        if (is_below(&opt->m->slots[i], s)) return true;
     return false;
+}
+
+/* What was set in place of the schedule that has this parameter, in all of the handle's groups;
+ * NULL: nothing. */
+static const char *replaced_by(const dsopt_optimizer *opt, dsopt_handle h)
+{
+    const Slot *s = &opt->m->slots[h.slot];
+    for (uint32_t i = 0; opt->ngroups && i < opt->m->nslots; i++)
+        if (is_below(s, &opt->m->slots[i]) && is_set_in(opt, i, h.group))
+            return opt->m->slots[i].path;
+    return NULL;
 }
 
 static void set_value(dsopt_optimizer *opt, dsopt_handle h, double v)
 {
     const Slot *s = &opt->m->slots[h.slot];
-    bool replaces = s->derived && follows_schedule(opt, h);
+    const char *instead = replaced_by(opt, h);
+    bool replaces = follows_schedule(opt, h), one = h.group != ALL_GROUPS;
+    const char *in = one ? " in group '" : "", *group = one ? opt->groups[h.group].name : "",
+               *end = one ? "'" : "";
     store_value(opt, h, v);
     warn_narrow(opt, s, v);
-    if (!replaces) return;
-    bool one = h.group != ALL_GROUPS;
-    log_line(opt->ctx, DSOPT_LOG_INFO, "%s = %.9g replaces its schedule%s%s%s", s->path, v,
-             one ? " in group '" : "", one ? opt->groups[h.group].name : "", one ? "'" : "");
+    if (replaces)
+        log_line(opt->ctx, DSOPT_LOG_INFO, "%s = %.9g replaces its schedule%s%s%s", s->path, v, in,
+                 group, end);
+    if (instead)
+        log_line(opt->ctx, DSOPT_LOG_WARNING,
+                 "%s = %.9g has no effect%s%s%s: %s was set, and follows its schedule no longer",
+                 s->path, v, in, group, end, instead);
 }
 
 dsopt_status dsopt_handle_set(dsopt_optimizer *opt, dsopt_handle h, double value)
@@ -333,8 +360,8 @@ static dsopt_status follow_body(void *arg)
  * value. */
 static dsopt_status value_now(dsopt_optimizer *opt, uint32_t slot, uint32_t group, Following *f)
 {
-    *f =
-        (Following){.opt = opt, .slot = slot, .group = group, .arena = {.alloc = &opt->ctx->alloc}};
+    *f = (Following){
+        .opt = opt, .slot = slot, .group = group, .arena = {.alloc = &opt->ctx->alloc}};
     f->value = stored(opt, slot, group);
     if (is_set(opt, slot, group)) return DSOPT_OK;
     f->value = NAN;

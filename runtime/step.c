@@ -21,13 +21,14 @@ static void warn_unapplied(dsopt_optimizer *opt)
 {
     if (opt->unapplied < PATIENCE || opt->warned) return;
     opt->warned = true;
-    const char *why = opt->report.result == DSOPT_STEP_NONE || opt->micro
-                          ? "dsopt_step was not called since"
-                          : opt->report.reason;
+    const char *why = *opt->refused ? opt->refused
+                      : opt->micro  ? "dsopt_step was not called since"
+                                    : opt->report.reason;
     log_line(opt->ctx, DSOPT_LOG_WARNING,
              "optimizer '%s' is not updating: %lld generations of gradients without an applied "
-             "step (%s)",
-             opt->prog->name, (long long)opt->unapplied, why);
+             "step (%s%s)",
+             opt->prog->name, (long long)opt->unapplied, *opt->refused ? "dsopt_step failed: " : "",
+             why);
 }
 
 dsopt_status dsopt_accumulate(dsopt_optimizer *opt, double scale_used)
@@ -145,14 +146,9 @@ static void report_idle(dsopt_optimizer *opt, dsopt_result result, const char *w
 
 /* ---- the step -------------------------------------------------------------------------------- */
 
-dsopt_status dsopt_step(dsopt_optimizer *opt)
+/* With gradients that no step has used. */
+static dsopt_status use_gradients(dsopt_optimizer *opt)
 {
-    FPENV_HERE;
-    OPT_CHECK(opt);
-    if (opt->micro == 0) {
-        report_idle(opt, DSOPT_STEP_NO_NEW_GRADS, "no dsopt_accumulate since the last step");
-        return error_set(opt->ctx, DSOPT_NO_NEW_GRADS, "%s", dsopt_status_text(DSOPT_NO_NEW_GRADS));
-    }
     if (opt->eval_mode)
         return error_set(opt->ctx, DSOPT_WRONG_MODE,
                          "the parameters are those of 'on eval': run 'train' before the next step");
@@ -176,4 +172,18 @@ dsopt_status dsopt_step(dsopt_optimizer *opt)
     }
     opt->micro = 0;
     return DSOPT_OK;
+}
+
+dsopt_status dsopt_step(dsopt_optimizer *opt)
+{
+    FPENV_HERE;
+    OPT_CHECK(opt);
+    if (opt->micro == 0) {
+        report_idle(opt, DSOPT_STEP_NO_NEW_GRADS, "no dsopt_accumulate since the last step");
+        return error_set(opt->ctx, DSOPT_NO_NEW_GRADS, "%s", dsopt_status_text(DSOPT_NO_NEW_GRADS));
+    }
+    dsopt_status st = use_gradients(opt);
+    snprintf(opt->refused, sizeof opt->refused, "%s",
+             st == DSOPT_OK ? "" : dsopt_error_message(opt->ctx));
+    return st;
 }

@@ -320,8 +320,21 @@ static void schedule_replaced(void)
     CHECK(p[0] == -4 && p[1] == -3, "step: %g %g", (double)p[0], (double)p[1]);
     rt.log[0] = 0;
     CHECK(dsopt_set(o, "one", "lr", 4) == DSOPT_OK && !rt.log[0], "twice: %s", rt.log);
+    CHECK(dsopt_set(o, NULL, "lr.peak", 8) == DSOPT_OK && dsopt_set(o, NULL, "half", 1) == DSOPT_OK &&
+              !rt.log[0],
+          "in one group it has an effect: %s", rt.log);
+    CHECK(dsopt_set(o, "one", "lr.peak", 6) == DSOPT_OK &&
+              !strcmp(rt.log, "x.lr.peak = 6 has no effect in group 'one': x.lr was set, and follows "
+                              "its schedule no longer\n"),
+          "log: %s", rt.log);
+    rt.log[0] = 0;
     CHECK(dsopt_set(o, NULL, "lr", 5) == DSOPT_OK &&
               !strcmp(rt.log, "x.lr = 5 replaces its schedule\n"),
+          "log: %s", rt.log);
+    rt.log[0] = 0;
+    CHECK(dsopt_set(o, NULL, "lr.peak", 7) == DSOPT_OK &&
+              !strcmp(rt.log, "x.lr.peak = 7 has no effect: x.lr was set, and follows its schedule "
+                              "no longer\n"),
           "log: %s", rt.log);
     dsopt_optimizer_destroy(o);
     rt_close(&rt);
@@ -400,6 +413,29 @@ static void watchdog(void)
     rt.log[0] = 0;
     dsopt_optimizer_destroy(o);
     CHECK(strstr(rt.log, "destroyed with gradients that no step has used"), "%s", rt.log);
+}
+
+/* A step that was called and failed is told as such, one that was not called after it as before. */
+static void watchdog_of_failed_steps(void)
+{
+    Rt rt;
+    float p[1] = {1}, g[1] = {1};
+    rt_open(&rt, 1);
+    dsopt_program *prog = rt_text(&rt, "optimizer x {\n  hyper lr\n  p -= lr * g\n}\n");
+    dsopt_tensor t = rt_tensor("w", NULL, DSOPT_F32, p, g, 0, NULL);
+    dsopt_optimizer *o = rt_optimizer(&rt, prog, &t, 1);
+    for (int i = 0; i < 3; i++)
+        CHECK(dsopt_accumulate(o, 1) == DSOPT_OK && dsopt_step(o) == DSOPT_NOT_SET, "not set");
+    CHECK(strstr(rt.log, "without an applied step (dsopt_step failed: x.lr has no default"), "%s",
+          rt.log);
+    rt.log[0] = 0;
+    rt_set(&rt, o, NULL, "lr", 1);
+    CHECK(dsopt_step(o) == DSOPT_OK && dsopt_step(o) == DSOPT_NO_NEW_GRADS, "%s",
+          dsopt_error_message(rt.ctx));
+    for (int i = 0; i < 3; i++) CHECK(dsopt_accumulate(o, 1) == DSOPT_OK, "accumulate");
+    CHECK(strstr(rt.log, "(dsopt_step was not called since)"), "%s", rt.log);
+    dsopt_optimizer_destroy(o);
+    rt_close(&rt);
 }
 
 static void exports(void)
@@ -577,6 +613,7 @@ int main(void)
     schedule_replaced();
     steps();
     watchdog();
+    watchdog_of_failed_steps();
     exports();
     states();
     states_travel();
