@@ -279,6 +279,8 @@ Expr *expr_of_symbol(Checker *c, Symbol *s, Span at)
     expr_set_type(c, e, s->dtype == DT_BOOL, s->rate);
     e->is_const = s->is_const;
     e->cval = s->cval;
+    /* Whoever computes it goes down into the default. */
+    if (s->kind == SYM_HYPER && s->derived && s->value) e->depth = s->value->depth + 1;
     return e;
 }
 

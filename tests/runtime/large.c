@@ -55,20 +55,45 @@ static void *on_small_stack(void *user)
     return NULL;
 }
 
-/* What is in `text`, on a thread whose stack has `kib`. (Sanitizers make frames larger.) */
-static void small_stack(size_t kib)
+/* dsopt_get of the last of a chain of defaults. */
+static void *get_on_small_stack(void *user)
+{
+    double v = 0;
+    CHECK(dsopt_get(user, NULL, "a998", &v) == DSOPT_OK && v == 999, "%g", v);
+    return NULL;
+}
+
+/* On a thread whose stack has `kib`. (Sanitizers make frames larger.) */
+static void small_stack(size_t kib, void *(*run)(void *), void *user)
 {
 #ifndef DSOPT_SANITIZED
     pthread_attr_t attr;
     pthread_t thread;
     pthread_attr_init(&attr);
     REQUIRE(pthread_attr_setstacksize(&attr, kib << 10) == 0, "stack of %zu KiB", kib);
-    REQUIRE(pthread_create(&thread, &attr, on_small_stack, NULL) == 0, "no thread");
+    REQUIRE(pthread_create(&thread, &attr, run, user) == 0, "no thread");
     pthread_join(thread, NULL);
     pthread_attr_destroy(&attr);
 #endif
-    (void)kib, (void)on_small_stack;
+    (void)kib, (void)run, (void)user;
     end = text;
+}
+
+/* A chain of defaults as long as the language allows: loaded with 1 MB, asked for with 256 KB. */
+static void defaults(void)
+{
+    Rt r;
+    float p[1] = {1}, g[1] = {1};
+    put("optimizer chain {\n  hyper a0 = 1\n");
+    for (int i = 1; i < 999; i++) put("  hyper a%d = a%d + 1\n", i, i - 1);
+    put("  p -= a998 * g\n}\n");
+    rt_open(&r, 1);
+    dsopt_tensor w = rt_tensor("w", NULL, DSOPT_F32, p, g, 1, (int64_t[]){1});
+    dsopt_optimizer *o = rt_optimizer(&r, rt_text(&r, text), &w, 1);
+    small_stack(256, get_on_small_stack, o);
+    small_stack(1024, on_small_stack, NULL);
+    dsopt_optimizer_destroy(o);
+    rt_close(&r);
 }
 
 int main(void)
@@ -96,11 +121,12 @@ int main(void)
 
     put("optimizer plain {\n  state m = 0, n: block 64 = 0\n  x = norm(g) + sum[all](g) + mean(p)\n"
         "  m := lerp(g, m, 0.9)\n  n := mean[block 64](g * g)\n  p -= 0.1 * m / (sqrt(n) + x)\n}\n");
-    small_stack(256);
+    small_stack(256, on_small_stack, NULL);
     put("fn a0(x) = 0.5 * x\n");
     for (int i = 1; i < 990; i++) put("fn a%d(x) = a%d(x) + 1\n", i, i - 1);
     put("optimizer deep { p -= a989(g) }\n");
-    small_stack(1024);
+    small_stack(1024, on_small_stack, NULL);
+    defaults();
     free(text);
     return check_done();
 }

@@ -137,6 +137,12 @@ static void reject_large(void)
     reject_text("deep values", &text, "E153");
 
     text = (StrBuf){.arena = &a};
+    sb_puts(&text, "optimizer deep {\n hyper a0 = 1\n");
+    for (int i = 1; i < 1500; i++) sb_printf(&text, " hyper a%d = a%d + 1\n", i, i - 1);
+    sb_puts(&text, " p -= a1499 * g\n}\n");
+    reject_text("deep defaults", &text, "E153");
+
+    text = (StrBuf){.arena = &a};
     sb_puts(&text, "optimizer sizes {\n shape [.., r, c] when ");
     for (int i = 0; i < 60; i++) sb_puts(&text, "twice(");
     sb_puts(&text, "r");
