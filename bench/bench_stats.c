@@ -23,6 +23,16 @@ double bench_median(double *v, int n)
     return n % 2 ? v[n / 2] : (v[n / 2 - 1] + v[n / 2]) / 2;
 }
 
+/* How many of n sorted values to leave out at either end, so that the median lies beyond it in at
+ * most 2.5 of 100 cases: by the binomial distribution with p = 1/2. Under 6 values: none. */
+static int interval_rank(int n)
+{
+    int k = -1;
+    for (double beyond = 0; beyond <= 0.025; k++)
+        beyond += exp(lgamma(n + 1) - lgamma(k + 2) - lgamma(n - k) - n * log(2));
+    return k > 0 ? k - 1 : 0;
+}
+
 void bench_ratio(const double *a, const double *b, int n, double *median, double *lo, double *hi)
 {
     double *r = malloc(sizeof *r * (size_t)n);
@@ -30,9 +40,7 @@ void bench_ratio(const double *a, const double *b, int n, double *median, double
     if (!r) return;
     for (int i = 0; i < n; i++) r[i] = a[i] / b[i];
     *median = bench_median(r, n);
-    /* the normal approximation of the binomial with p = 1/2 */
-    int k = (int)floor(n / 2.0 - 1.96 * sqrt(n) / 2);
-    if (k < 0) k = 0;
+    int k = interval_rank(n);
     *lo = r[k];
     *hi = r[n - 1 - k];
     free(r);
