@@ -3,8 +3,9 @@
  *
  * Requires: a plan that computes in f32. Ensures: functions that mean what emit_vector.c's loops do.
  * A value is a tile x<ref> of floats, doubles or ints; what is f64 is computed by operators
- * t_wide_… on tiles of doubles: f32 operands are widened (y<ref>), scalars spread. What has no operator is a
- * loop of its own. A vector of the value's own type is read, and written, where it lies.
+ * t_wide_… on tiles of doubles: f32 operands are widened (y<ref>), scalars spread. What has no
+ * operator is a loop of its own. A vector of the value's own type is read, and written, where it
+ * lies.
  *
  *     %24 = div %21 %23 (f64), %25 = round %24, %27 = mul %26 %25 (f32)
  *     ->  t_wide_DIV(k, x24, x21, y23);  t_narrow(k, x25, x24);  t_MUL_sv(k, x27, v26, x25);
@@ -413,11 +414,10 @@ static void declare_tiles(StrBuf *out, const Program *g)
 
 static void read_scalars(StrBuf *out, const Program *g)
 {
-    static const char *const blocks[LEVEL_COUNT] = {"t->u[0]", "t->u[1]", "t->u[2]", "t->u[3]"};
     for (IrRef ref = 0; ref < g->b->n; ref++) {
         if (!g->read[ref] || !rate_is_scalar(g->b->ins[ref].rate)) continue;
         sb_puts(out, "        ");
-        emit_scalar_read(out, g->p, g->vp->body, ref, &emit_style_c, blocks);
+        emit_scalar_read(out, g->p, g->vp->body, ref, &emit_style_c, emit_row_blocks);
         sb_puts(out, "\n");
         if (!g->spread[ref]) continue;
         use(g, TILE_FILL_D);
