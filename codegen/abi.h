@@ -31,10 +31,10 @@ enum { DS_CHUNK = 4096, DS_LANES = 128, DS_PACK = 384 };
  * the column vector.
  *
  * Partial results of a reduction to rows or blocks: buffer[strip * (mats * rows) + index]; to
- * columns: buffer[matrix * tiles * cols + tile * cols + col + …], `tiles` being the tiles of rows of
- * a matrix, DsTensorRow.tiles. Other reductions: DsArgs.partial. Of a row of several matrices: to
- * matrices, the results themselves, result[matrix + q / s]; to the tensor and coarser, the tree over
- * its matrices, which is a part of the tensor's, as their number is a power of two. */
+ * columns: buffer[matrix * tiles * cols + tile * cols + col + …], `tiles` being the tiles of rows
+ * of a matrix, DsTensorRow.tiles. Other reductions: DsArgs.partial. Of a row of several matrices:
+ * to matrices, the results themselves, result[matrix + q / s]; to the tensor and coarser, the tree
+ * over its matrices, which is a part of the tensor's, as their number is a power of two. */
 typedef struct DsRow {
     int64_t tensor; /* row of the tensor table */
     int64_t first;  /* its first element in the tensor */

@@ -21,14 +21,14 @@ typedef struct Modules {
 bool compile_entries(Arena *a, DiagSink *d, int file, const FrontendOptions *o,
                      bool guard_gradients, Modules *out);
 
-/* A checked rule's step into m[0], its entry points in their order behind it (m: 1 + nentries), with
- * the states that one of them needs; before the passes. o->entry is not looked at. False: errors
- * in `d`, or a bug, text in `why`. */
+/* A checked rule's step into m[0], its entry points in their order behind it (m: 1 + nentries),
+ * with the states that one of them needs; before the passes. o->entry is not looked at. False:
+ * errors in `d`, or a bug, text in `why`. */
 bool compile_modules(Arena *a, DiagSink *d, const Rule *rule, const LowerOptions *o, IrModule **m,
                      StrBuf *why);
 
-/* As compile_source, for its messages alone; a file of transforms and functions need not have an optimizer.
- * False after errors. */
+/* As compile_source, for its messages alone; a file of transforms and functions need not have an
+ * optimizer. False after errors. */
 bool check_source(Arena *a, DiagSink *d, int file, const FrontendOptions *o);
 
 /* Warns where a step with a gradient of zero, at first, would store NaN or infinity. */

@@ -60,7 +60,8 @@ static void uniform_function(StrBuf *out, const ReduceInfo *info)
 
 static void merge_and_fold(StrBuf *out, const ReduceInfo *info)
 {
-    sb_printf(out, "static inline double ds_merge_%s(double a, double b)\n{\n    return ", info->name);
+    sb_printf(out, "static inline double ds_merge_%s(double a, double b)\n{\n    return ",
+              info->name);
     emit_reduce_text(out, info->merge, "a", "b", "");
     sb_printf(out,
               ";\n}\n"

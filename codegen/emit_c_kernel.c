@@ -495,7 +495,8 @@ static void read_uniforms(const CKernel *c)
 {
     for (uint32_t i = 0; i < c->info.nscalars; i++) {
         sb_puts(c->out, "        ");
-        emit_scalar_read(c->out, c->p, c->v->body, c->info.scalars[i], &emit_style_c, emit_row_blocks);
+        emit_scalar_read(c->out, c->p, c->v->body, c->info.scalars[i], &emit_style_c,
+                         emit_row_blocks);
         sb_puts(c->out, "\n");
     }
 }

@@ -291,7 +291,8 @@ static void call_kernel(StrBuf *out, const Plan *p, const Variant *v, const Kern
         if (matrix)
             sb_printf(out,
                       "        if (d->packs == 1 && (k + 1) %% of_matrix == 0)\n            "
-                      "((double *)ptr[%u])[k / of_matrix] = ds_root_%s(tree[%u], (uint64_t)of_matrix);\n",
+                      "((double *)ptr[%u])[k / of_matrix] = ds_root_%s(tree[%u], "
+                      "(uint64_t)of_matrix);\n",
                       (unsigned)r->result_vec, name, (unsigned)r->partial);
     }
     sb_puts(out, "    }\n");

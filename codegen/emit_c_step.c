@@ -238,8 +238,8 @@ static void run_kernel(StrBuf *out, const Plan *p, const Kernel *k)
               module, k->phase);
     for (uint32_t i = 0; i < k->nreduces; i++) {
         const PlanReduce *r = &p->reduces[k->reduces[i]];
-        sb_printf(out, "        ds_push_%s(tree[%u], chunk, partial[%u]);\n", plan_reduce_info(p, r)->name,
-                  (unsigned)r->partial, (unsigned)r->partial);
+        sb_printf(out, "        ds_push_%s(tree[%u], chunk, partial[%u]);\n",
+                  plan_reduce_info(p, r)->name, (unsigned)r->partial, (unsigned)r->partial);
     }
     sb_puts(out, "    }\n");
     for (uint32_t i = 0; i < k->nreduces; i++) {
@@ -291,7 +291,8 @@ static void declare(StrBuf *out, const Plan *p, const Variant *v)
         out,
         "};\n"
         "    DsRow row = {0};\n"
-        "    const DsTensorRow tensors = {{global, group, cls, tensor}, ptr, 1, numel, 1, 1, 1};\n");
+        "    const DsTensorRow tensors = {{global, group, cls, tensor}, ptr, 1, numel, 1, 1, "
+        "1};\n");
     if (columns) {
         sb_printf(out,
                   "    const uint64_t chunks = (uint64_t)(numel - 1) / DS_CHUNK + 1;\n"

@@ -1,16 +1,17 @@
-/* emit_tile_view.c - the loops of a kernel whose body has rows and columns (abi.h, docs/numerics.md).
+/* emit_tile_view.c - the loops of a kernel whose body has rows and columns (abi.h,
+ * docs/numerics.md).
  *
  * A row of the table is worked on in lines. Where its matrix rows are narrow and lie one behind the
- * other it is one line, taken in pieces of whole rows; else (and where a short last block has nothing
- * in the strip, whose partial result is that of no elements) each matrix row is a line, taken in
- * pieces that begin at a multiple of 128. Values of rows and columns are tiles x<ref>: of narrow rows
- * spread piece by piece (columns once), of wide ones filled once per line (columns: pointers into the
- * vector); values of matrices once per row of the table. Lanes of the whole row of the table go on
- * from piece to piece at lane `o`.
+ * other it is one line, taken in pieces of whole rows; else (and where a short last block has
+ * nothing in the strip, whose partial result is that of no elements) each matrix row is a line,
+ * taken in pieces that begin at a multiple of 128. Values of rows and columns are tiles x<ref>: of
+ * narrow rows spread piece by piece (columns once), of wide ones filled once per line (columns:
+ * pointers into the vector); values of matrices once per row of the table. Lanes of the whole row
+ * of the table go on from piece to piece at lane `o`.
  *
  * A row of the table that holds several matrices, of `s` elements each (else s is 0), is one line
- * in pieces of whole matrices, for which values of columns and matrices are spread, too. A matrix is
- * reduced as a row of s elements is; what goes to the tensor leaves the tree of a piece in
+ * in pieces of whole matrices, for which values of columns and matrices are spread, too. A matrix
+ * is reduced as a row of s elements is; what goes to the tensor leaves the tree of a piece in
  * d<number>.
  *
  *     t_spread_row(k, w, x9, p9 + q / w * 4);       row vector of narrow rows

@@ -1,8 +1,8 @@
 /* emit_vector_tile.c - programs of vectors as tile C: an operator for each value, over pieces of
  * the vector.
  *
- * Requires: a plan that computes in f32. Ensures: functions that mean what emit_vector.c's loops do.
- * A value is a tile x<ref> of floats, doubles or ints; what is f64 is computed by operators
+ * Requires: a plan that computes in f32. Ensures: functions that mean what emit_vector.c's loops
+ * do. A value is a tile x<ref> of floats, doubles or ints; what is f64 is computed by operators
  * t_wide_… on tiles of doubles: f32 operands are widened (y<ref>), scalars spread. What has no
  * operator is a loop of its own. A vector of the value's own type is read, and written, where it
  * lies.

@@ -1,8 +1,9 @@
 /* hyper.c - the value of a hyperparameter that follows others, outside of a step.
  *
- * Requires a checked rule. Ensures: the operations of the step, in its order, each in f64 and by its
- * row of ops.def, so that the bits are those that the step computes with. Each node is computed
- * once, and of a choice only what is chosen.
+ * Requires a checked rule. Ensures: the operations of the step, in its order, each in f64 and by
+ * its row of ops.def, so that the bits are those that the step computes with. Each node is
+ * computed once, and of a choice only what is chosen. The stack is as deep as defaults are nested,
+ * which check limits.
  *
  *     hyper lr = 0.1, wd = lr / 10   ->   hyper_follow("adamw.wd") = 0.01
  */

@@ -15,9 +15,9 @@ typedef struct HyperInputs {
     double s; /* applied steps of the rule */
 } HyperInputs;
 
-/* The value of the hyperparameter of this path, the bits that a step computes with. False: one that
- * it needs has no value (its path in *missing), or it is made of what only a step knows (*missing is
- * NULL). Memory comes from `a`; costs one operation for each of the default. */
+/* The value of the hyperparameter of this path, the bits that a step computes with. False: one
+ * that it needs has no value (its path in *missing), or it is made of what only a step knows
+ * (*missing is NULL). Memory comes from `a`; costs one operation for each of the default. */
 bool hyper_follow(Arena *a, const Rule *rule, const char *path, const HyperInputs *in, double *out,
                   const char **missing);
 #endif

@@ -237,7 +237,8 @@ static void begin_arms(Lower *l, const Block *b)
         if (!arm) continue;
         if (arm == s->body) l->dims = s;
         for (size_t k = 0; k < arm->n; k++)
-            if (arm->stmts[k]->kind == ST_STATE || lower_is_init(arm->stmts[k])) lower_stmt(l, arm->stmts[k]);
+            if (arm->stmts[k]->kind == ST_STATE || lower_is_init(arm->stmts[k]))
+                lower_stmt(l, arm->stmts[k]);
         begin_arms(l, arm);
         l->dims = dims;
     }

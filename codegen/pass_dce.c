@@ -21,7 +21,7 @@ typedef struct Live {
     bool **ins, **store; /* per body; `select` is number nbodies */
     bool *used;          /* per slot: loaded, or a result of a live reduction, in any body */
     bool grew;           /* a slot became used */
-    bool together;       /* beside all modules that share its slots: `used` speaks for all of them */
+    bool together; /* beside all modules that share its slots: `used` speaks for all of them */
 } Live;
 
 static void mark(Live *l, uint32_t body, IrRef ref)

@@ -34,8 +34,8 @@ double reduce_vector(ReduceOp op, const double *x, const double *y, size_t n,
 /* The same of n values that `fill` writes, chunk by chunk: x[0 … count) and for dot y. */
 typedef void (*ReduceFill)(const void *arg, size_t first, size_t count, double *x, double *y);
 double reduce_filled(ReduceOp op, size_t n, ReduceFill fill, const void *arg);
-/* `count` runs of n values each, n <= DS_CHUNK: out[k] is reduce_vector of the k-th. y: NULL but for
- * dot. */
+/* `count` runs of n values each, n <= DS_CHUNK: out[k] is reduce_vector of the k-th. y: NULL but
+ * for dot. */
 void reduce_runs(ReduceOp op, const double *x, const double *y, size_t n, size_t count,
                  double *out);
 /* a[i] = merge(a[i], b[i]). */

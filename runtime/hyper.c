@@ -197,8 +197,8 @@ static bool is_set_in(const dsopt_optimizer *opt, uint32_t slot, uint32_t group)
     return true;
 }
 
-/* Whether `param` is a parameter of the schedule that `s` follows unless it is set: a hyperparameter
- * below its path. */
+/* Whether `param` is a parameter of the schedule that `s` follows unless it is set: a
+ * hyperparameter below its path. */
 static bool is_below(const Slot *param, const Slot *s)
 {
     if (!s->derived || s->kind != SLOT_HYPER || param->kind != SLOT_HYPER) return false;
@@ -355,9 +355,9 @@ static dsopt_status follow_body(void *arg)
     return DSOPT_OK;
 }
 
-/* What a step of this group would compute with: a value of its own, or what the default, which uses
- * others, is now. DSOPT_NOT_SET leaves the message to the caller: f->missing is NULL, or what has no
- * value. */
+/* What a step of this group would compute with: a value of its own, or what the default, which
+ * uses others, is now. DSOPT_NOT_SET leaves the message to the caller: f->missing is NULL, or what
+ * has no value. */
 static dsopt_status value_now(dsopt_optimizer *opt, uint32_t slot, uint32_t group, Following *f)
 {
     *f = (Following){

@@ -357,7 +357,7 @@ struct dsopt_optimizer {
     /* the loop around it */
     int64_t micro;     /* accumulates since a step used the gradients */
     int64_t unapplied; /* accumulates since a step was applied */
-    char refused[192]; /* why the last dsopt_step for them failed; "": it did not, or was not called */
+    char refused[192]; /* why the last dsopt_step that had gradients failed; "": it did not */
     bool warned;
     bool hypers_complete; /* every hyperparameter that needs a value has one */
     bool eval_mode;       /* `on eval` ran, and `on train` has not since */
