@@ -77,6 +77,9 @@ VectorAt emit_vector_at(const Plan *p, uint32_t body, IrRef ref);
 /* `const float v12 = ((const float *)t->ptr[5])[index];` without indentation or newline. */
 void emit_vector_read(StrBuf *out, const Plan *p, uint32_t body, IrRef ref, const VectorStyle *s,
                       const char *index);
+/* Which values of its body the program computes (here), and which it reads of others; both of b->n,
+ * all false before. */
+void emit_vector_reads(const Plan *p, const VectorProgram *vp, bool *here, bool *read);
 /* The function of a vector program: `<head>(const DsArgs *args, long begin, long end)` and its
  * body. */
 void emit_vector_function(StrBuf *out, const Plan *p, const VectorProgram *vp, const char *head,

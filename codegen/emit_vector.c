@@ -46,24 +46,22 @@ typedef struct Loop {
     bool *here, *read; /* computed by this program; read by it */
 } Loop;
 
-static void mark_read(Loop *l, IrRef ref)
+void emit_vector_reads(const Plan *p, const VectorProgram *vp, bool *here, bool *read)
 {
-    if (ref != IR_NONE && !l->here[ref]) l->read[ref] = true;
-}
-
-static void find_reads(Loop *l)
-{
-    for (uint32_t i = 0; i < l->vp->nvals; i++) l->here[l->vp->vals[i]] = true;
-    for (uint32_t i = 0; i < l->vp->nvals; i++) {
-        const Ins *ins = &l->b->ins[l->vp->vals[i]];
-        int arity = emit_power_name(l->b, ins) ? 1 : ir_arity(ins);
-        for (int k = 0; k < arity; k++) mark_read(l, ins->arg[k]);
+    const IrBody *b = &p->m->bodies[vp->body];
+    for (uint32_t i = 0; i < vp->nvals; i++) {
+        const Ins *ins = &b->ins[vp->vals[i]];
+        here[vp->vals[i]] = true;
+        int arity = emit_power_name(b, ins) ? 1 : ir_arity(ins);
+        for (int k = 0; k < arity; k++)
+            if (ins->arg[k] != IR_NONE) read[ins->arg[k]] = true;
     }
-    for (uint32_t i = 0; i < l->vp->nstores; i++) {
-        const IrStore *st = &l->b->stores[l->vp->stores[i]];
-        mark_read(l, st->value);
-        if (!plan_is_true(l->b, st->guard)) mark_read(l, st->guard);
+    for (uint32_t i = 0; i < vp->nstores; i++) {
+        const IrStore *st = &b->stores[vp->stores[i]];
+        read[st->value] = true;
+        if (st->guard != IR_NONE && !plan_is_true(b, st->guard)) read[st->guard] = true;
     }
+    for (IrRef ref = 0; ref < b->n; ref++) read[ref] &= !here[ref];
 }
 
 static void read_scalars(const Loop *l)
@@ -141,7 +139,7 @@ void emit_vector_loop(StrBuf *out, const Plan *p, const VectorProgram *vp, const
               s,
               ARENA_ARRAY(out->arena, bool, b->n + 1),
               ARENA_ARRAY(out->arena, bool, b->n + 1)};
-    find_reads(&l);
+    emit_vector_reads(p, vp, l.here, l.read);
     read_scalars(&l);
     sb_printf(out, "        %s {\n", loop);
     read_vectors(&l);

@@ -98,26 +98,6 @@ static void find_last(Program *g)
 
 /* ---- what it reads --------------------------------------------------------------------------- */
 
-static void mark_read(const Program *g, IrRef ref)
-{
-    if (ref != IR_NONE && !g->here[ref]) g->read[ref] = true;
-}
-
-static void find_reads(const Program *g)
-{
-    for (uint32_t i = 0; i < g->vp->nvals; i++) g->here[g->vp->vals[i]] = true;
-    for (uint32_t i = 0; i < g->vp->nvals; i++) {
-        const Ins *ins = &g->b->ins[g->vp->vals[i]];
-        int arity = emit_power_name(g->b, ins) ? 1 : ir_arity(ins);
-        for (int k = 0; k < arity; k++) mark_read(g, ins->arg[k]);
-    }
-    for (uint32_t i = 0; i < g->vp->nstores; i++) {
-        const IrStore *st = &g->b->stores[g->vp->stores[i]];
-        mark_read(g, st->value);
-        if (!plan_is_true(g->b, st->guard)) mark_read(g, st->guard);
-    }
-}
-
 /* Whether the program writes what this load reads: later reads must not see it. */
 static bool is_written(const Program *g, IrRef ref)
 {
@@ -442,7 +422,7 @@ void emit_vector_tile_function(StrBuf *out, const Plan *p, const VectorProgram *
     g.free = ARENA_ARRAY(out->arena, uint32_t, 2 * b->n + 1);
     memset(g.tile, 0xff, (b->n + 1) * sizeof *g.tile);
     memset(g.widened, 0xff, (b->n + 1) * sizeof *g.widened);
-    find_reads(&g);
+    emit_vector_reads(p, vp, g.here, g.read);
     find_last(&g);
     read_vectors(&g);
     compute_values(&g);
